@@ -1,0 +1,5 @@
+"""`python -m headatlas`, the same as `headatlas`."""
+
+from headatlas.cli import main
+
+main()

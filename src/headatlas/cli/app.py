@@ -1,0 +1,64 @@
+"""The command `headatlas`: puts the commands together and turns errors into exit codes.
+
+Exit codes: 0 done, 1 the work failed, 2 the request was wrong. An error is one or two sentences on
+standard error; a traceback only with `--debug`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from headatlas import HeadatlasError, __version__
+from headatlas.cli.check import check
+from headatlas.cli.listing import listing
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="headatlas",
+    help="An atlas of what every attention head of a language model does.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("check")(check)
+app.add_typer(listing, name="list")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headatlas {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+    debug: bool = typer.Option(False, "--debug", help="Show a traceback when something goes wrong."),
+) -> None:
+    """An atlas of what every attention head of a language model does."""
+
+
+def main() -> None:
+    """Entry point of the command `headatlas`."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv[1:])  # allowed anywhere on the line
+    try:
+        app(arguments, prog_name="headatlas")
+    except Exception as error:
+        if debug:
+            raise
+        console = Console(stderr=True, soft_wrap=True, highlight=False)
+        if isinstance(error, HeadatlasError):
+            console.print("[bold red]error:[/]", escape(str(error)))
+            sys.exit(error.exit_code)
+        reason = f"{type(error).__name__}: {error}"
+        console.print("[bold red]error:[/]", escape(reason), "(this is a defect; --debug shows where)")
+        sys.exit(1)

@@ -1,0 +1,119 @@
+"""`headatlas check MODEL`: can this model be mapped?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headatlas import ModelRefusedError, ModelSpec
+
+if TYPE_CHECKING:
+    from headatlas import SelfCheck
+
+__all__ = ["check"]
+
+
+def check(
+    model: Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")],
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16 or float64.")] = "auto",
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")
+    ] = None,
+    device_map: Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
+    from headatlas import load_model
+
+    console = Console()
+    status = console.status(f"loading {model} …") if console.is_terminal and not as_json else None
+    try:
+        if status:
+            status.start()
+        loaded = load_model(
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+        )
+    except ModelRefusedError as error:
+        if error.check is not None:
+            _show(console, None, error.check, as_json)
+        raise
+    finally:
+        if status:
+            status.stop()
+    assert loaded.check is not None
+    _show(console, loaded.spec, loaded.check, as_json)
+
+
+def _show(console: Console, spec: ModelSpec | None, outcome: SelfCheck, as_json: bool) -> None:
+    if as_json:
+        payload: dict[str, Any] = {"model": spec.to_json() if spec else None, "check": outcome.to_json()}
+        typer.echo(json.dumps(payload))
+        return
+    if spec is not None:
+        console.print(_headline(spec), highlight=False)
+    console.print(_table(outcome))
+    console.print(_verdict(outcome), highlight=False)
+
+
+def _headline(spec: ModelSpec) -> str:
+    holes = sum(1 for heads in spec.heads if not heads)
+    without = f", {holes} layers without attention" if holes else ""
+    return (
+        f"[bold]{spec.name}[/]  {spec.architecture}, {len(spec):,} heads in {spec.layers} layers{without}, "
+        f"hidden {spec.hidden:,}, vocabulary {spec.vocabulary:,}, {spec.parameters / 1e6:,.0f} M parameters, "
+        f"{spec.dtype}"
+    )
+
+
+def _table(outcome: SelfCheck) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    for column in ("layer", "heads", "kv", "dim"):
+        table.add_column(column, justify="right")
+    table.add_column("gate point", style="cyan", no_wrap=True)
+    table.add_column("values", style="dim")
+    for column in ("gate", "pattern", "rebuild"):
+        table.add_column(column, justify="right")
+    for number, layer in enumerate(outcome.layers):
+        if layer is None:
+            table.add_row(str(number), "-", "-", "-", "[dim]no softmax attention[/]", "", "", "", "")
+            continue
+        deviations = (layer.gate, layer.pattern, layer.rebuild)
+        table.add_row(
+            *(str(n) for n in (number, layer.heads, layer.kv_heads, layer.head_dim)),
+            layer.gate_point.rpartition(f".{number}.")[2],
+            layer.kind,
+            *(_coloured(deviation, outcome.tolerance) for deviation in deviations),
+        )
+    return table
+
+
+def _coloured(deviation: float, tolerance: float) -> str:
+    shown = f"{deviation:.0e}" if deviation else "0"
+    return f"[{'green' if deviation <= tolerance else 'bold red'}]{shown}[/]"
+
+
+def _verdict(outcome: SelfCheck) -> str:
+    ones = (
+        "leave the logits bit for bit the same"
+        if outcome.ones_identical
+        else "[bold red]change the logits[/]"
+    )
+    facts = (
+        f"gates of one {ones}; causal {outcome.causal:.0e}, attention code {outcome.kernels:.0e}; "
+        f"deviations are relative, allowed {outcome.tolerance:g}"
+    )
+    word = "[bold green]passed[/]" if outcome.passed else "[bold red]failed[/]"
+    return f"{facts}\nself-check {word} in {outcome.seconds:.1f} s"

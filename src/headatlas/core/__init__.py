@@ -1,0 +1,31 @@
+"""Words that every room shares: errors, axes, heads, provenance. Imports no other room."""
+
+from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, ROLES
+from headatlas.core.errors import (
+    GateError,
+    HeadatlasError,
+    HeadNameError,
+    ModelRefusedError,
+    ModelSourceError,
+    RequestError,
+    UnknownNameError,
+)
+from headatlas.core.head import Head
+from headatlas.core.provenance import ModelSpec
+
+__all__ = [
+    "AXES",
+    "CATEGORIES",
+    "DIRECTIONS",
+    "FITS",
+    "ROLES",
+    "GateError",
+    "Head",
+    "HeadNameError",
+    "HeadatlasError",
+    "ModelRefusedError",
+    "ModelSourceError",
+    "ModelSpec",
+    "RequestError",
+    "UnknownNameError",
+]

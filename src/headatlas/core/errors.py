@@ -1,0 +1,75 @@
+"""Everything headatlas raises on purpose.
+
+    HeadatlasError            exit 1   the work failed
+    └── RequestError          exit 2   the request was wrong
+        ├── UnknownNameError           no such built-in name; carries the closest ones
+        ├── HeadNameError              text that names no head, or a head the model lacks
+        ├── ModelSourceError           a model that cannot be found, reached or read
+        ├── ModelRefusedError          a model that was read but cannot be mapped
+        └── GateError                  gate values that do not fit the model
+
+A message is one sentence or two: the value, what is allowed, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = [
+    "GateError",
+    "HeadNameError",
+    "HeadatlasError",
+    "ModelRefusedError",
+    "ModelSourceError",
+    "RequestError",
+    "UnknownNameError",
+]
+
+
+class HeadatlasError(Exception):
+    """The work failed for a reason that is known."""
+
+    exit_code = 1
+
+
+class RequestError(HeadatlasError):
+    """The request was wrong: another request can succeed, the same one cannot."""
+
+    exit_code = 2
+
+
+class UnknownNameError(RequestError):
+    """A name that is not among the known ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.name = name
+        known = sorted(known)
+        self.closest = tuple(get_close_matches(name, known, n=3, cutoff=0.5))
+        if self.closest:
+            advice = f"did you mean {' or '.join(repr(close) for close in self.closest)}?"
+        else:
+            advice = f"built in: {', '.join(known)}."
+        super().__init__(f"no {kind} named {name!r}; {advice}{' ' + hint if hint else ''}")
+
+
+class HeadNameError(RequestError):
+    """Text that names no head, or a head that the model does not have."""
+
+
+class ModelSourceError(RequestError):
+    """A model that cannot be found, reached or read."""
+
+
+class ModelRefusedError(RequestError):
+    """A model that was read but whose heads cannot be gated and read faithfully.
+
+    `check` holds the self-check that it failed, where it got as far as that.
+    """
+
+    check: Any = None
+
+
+class GateError(RequestError):
+    """Gate values, or a use of gates, that does not fit the model."""

@@ -1,0 +1,50 @@
+"""The name of one attention head.
+
+Layers and query heads count from 0. Under grouped or multi-query attention a head is still a
+*query* head: several heads then share one key/value head, but each has its own gate and its own
+slice of the output projection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headatlas.core.errors import HeadNameError
+
+__all__ = ["Head"]
+
+_SPELLINGS = (
+    re.compile(r"L(\d+)H(\d+)", re.IGNORECASE),
+    re.compile(r"(\d+)\.(\d+)"),
+    re.compile(r"a(\d+)\.h(\d+)", re.IGNORECASE),
+)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Head:
+    """Query head `head` of layer `layer`, printed as `L5H3`."""
+
+    layer: int
+    head: int
+
+    def __post_init__(self) -> None:
+        if self.layer < 0 or self.head < 0:
+            raise HeadNameError(f"no head at layer {self.layer}, head {self.head}: both count from 0.")
+
+    def __str__(self) -> str:
+        return f"L{self.layer}H{self.head}"
+
+    @classmethod
+    def parse(cls, name: str | Sequence[int] | Head) -> Head:
+        """Read `"L5H3"`, `"5.3"`, `"a5.h3"`, `(5, 3)` or a `Head`."""
+        if isinstance(name, Head):
+            return name
+        if isinstance(name, str):
+            for spelling in _SPELLINGS:
+                if match := spelling.fullmatch(name.strip()):
+                    return cls(int(match[1]), int(match[2]))
+        elif len(name) == 2 and all(isinstance(part, int) for part in name):
+            return cls(*name)
+        raise HeadNameError(f"{name!r} names no head; write it like 'L5H3', '5.3', 'a5.h3' or (5, 3).")

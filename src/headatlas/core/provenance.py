@@ -1,0 +1,78 @@
+"""What a result must say about the model that it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headatlas.core.errors import HeadNameError
+from headatlas.core.head import Head
+
+__all__ = ["ModelSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """The shape and identity of a model; plain data, kept in the atlas.
+
+    `heads`, `kv_heads` and `head_dim` have one entry per layer. A layer without attention heads
+    has 0 in all three: a hole in the map. `head_dim` is the width of what a head passes to the
+    output projection (the value width, where values and queries differ).
+    """
+
+    name: str
+    architecture: str
+    model_type: str
+    layers: int
+    heads: tuple[int, ...]
+    kv_heads: tuple[int, ...]
+    head_dim: tuple[int, ...]
+    hidden: int
+    vocabulary: int
+    parameters: int
+    dtype: str
+    revision: str | None
+    content_hash: str | None
+
+    def __post_init__(self) -> None:
+        for field in ("heads", "kv_heads", "head_dim"):
+            length = len(getattr(self, field))
+            if length != self.layers:
+                raise ValueError(f"{field} has {length} entries for {self.layers} layers")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(layers, most heads in a layer): the shape of a map of this model."""
+        return self.layers, max(self.heads, default=0)
+
+    def __iter__(self) -> Iterator[Head]:
+        """Every head, layer by layer."""
+        for layer, count in enumerate(self.heads):
+            for head in range(count):
+                yield Head(layer, head)
+
+    def __len__(self) -> int:
+        return sum(self.heads)
+
+    def __contains__(self, head: object) -> bool:
+        return isinstance(head, Head) and head.layer < self.layers and head.head < self.heads[head.layer]
+
+    def require(self, name: str | tuple[int, int] | Head) -> Head:
+        """The head of that name, or a `HeadNameError` that says which heads there are."""
+        head = Head.parse(name)
+        if head in self:
+            return head
+        if head.layer >= self.layers:
+            raise HeadNameError(f"{head} does not exist: {self.name} has layers 0 to {self.layers - 1}.")
+        count = self.heads[head.layer]
+        there = f"heads 0 to {count - 1}" if count else "no attention heads"
+        raise HeadNameError(f"{head} does not exist: layer {head.layer} of {self.name} has {there}.")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ModelSpec:
+        per_layer = ("heads", "kv_heads", "head_dim")
+        return cls(**{key: tuple(value) if key in per_layer else value for key, value in data.items()})

@@ -1,0 +1,214 @@
+"""`load_model`: from a name to a model whose heads are found and proved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+from transformers.utils import logging
+
+from headatlas.core import ModelRefusedError, ModelSourceError, ModelSpec, RequestError
+from headatlas.model.find import find_heads
+from headatlas.model.fingerprint import fingerprint
+from headatlas.model.gating import Gating
+from headatlas.model.gguf import read_gguf
+from headatlas.model.linear import width_out
+from headatlas.model.locate import Located, locate
+from headatlas.model.model import Model
+from headatlas.model.proof import SelfCheck, self_check
+
+__all__ = ["DTYPES", "load_model"]
+
+DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
+
+
+def load_model(
+    source: str | os.PathLike[str] | torch.nn.Module,
+    *,
+    tokenizer: Any = None,
+    dtype: str | torch.dtype = "auto",
+    device: str | torch.device | None = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    attn_implementation: str | None = None,
+    quantization_config: Any = None,
+    check: bool = True,
+) -> Model:
+    """Load a causal language model and find, gate and prove its attention heads.
+
+    `source`: a built-in name (`"smollm2"`), a hub name, a folder, a GGUF file, or a transformers
+    model that is loaded already (then give its `tokenizer`; it is used as it is, in eval mode).
+    `dtype="auto"` keeps the checkpoint's own. `device=None` takes an accelerator if there is one.
+    `check=False` skips the self-check, for a model that has passed it before.
+
+    Raises `ModelSourceError` if the model cannot be had and `ModelRefusedError` if its heads cannot
+    be gated and read faithfully; the latter carries the self-check as `error.check` if it got so far.
+    """
+    kind, place = _dtype(dtype), _device(device)
+    if device is not None and device_map is not None:
+        raise RequestError("give device or device_map, not both.")
+    if isinstance(source, torch.nn.Module):
+        hf = getattr(source, "_orig_mod", source)  # what torch.compile wraps
+        name, commit = hf.config.name_or_path or type(hf).__name__, None
+        name = Path(name).name if os.path.sep in name and Path(name).exists() else name
+        _refuse_other_kinds(hf.config, name, loaded=True)
+    else:
+        located = locate(source, revision)
+        name, commit = located.name, located.revision
+        options = {"device_map": device_map, "attn_implementation": attn_implementation}
+        if quantization_config is not None:
+            options["quantization_config"] = quantization_config
+        with _quiet():
+            hf, read = _read(located, kind, trust_remote_code, options)
+        tokenizer = tokenizer if tokenizer is not None else read
+        if device_map is None and quantization_config is None:
+            hf.to(place)
+    hf.eval()
+    return _prove(hf, tokenizer, name, commit, check)
+
+
+def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) -> Model:
+    outcome: SelfCheck | None = None
+    try:
+        anatomy = find_heads(hf)
+        gating = Gating(hf, anatomy)
+        if check:
+            outcome = self_check(hf, anatomy, gating)
+    except ModelRefusedError as error:
+        raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
+    except (RuntimeError, ValueError, TypeError, AttributeError, LookupError, AssertionError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise ModelRefusedError(
+            f"{name} cannot be mapped: it does not run on plain token ids, or in no way that can be "
+            f"followed ({type(error).__name__}: {reason})."
+        ) from error
+    if outcome is not None and not outcome.passed:
+        more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
+        refused = ModelRefusedError(f"{name} fails the self-check: {outcome.failures[0]}{more}")
+        refused.check = outcome
+        raise refused
+    heads = tuple(found.heads if found else 0 for found in anatomy.attention)
+    spec = ModelSpec(
+        name=name,
+        architecture=type(hf).__name__,
+        model_type=hf.config.model_type,
+        layers=anatomy.layers,
+        heads=heads,
+        kv_heads=tuple(found.kv_heads if found else 0 for found in anatomy.attention),
+        head_dim=tuple(found.head_dim if found else 0 for found in anatomy.attention),
+        hidden=width_out(hf.get_submodule(anatomy.present()[0].output)),
+        vocabulary=hf.get_input_embeddings().weight.shape[0],
+        parameters=sum(p.numel() for p in hf.parameters()),
+        dtype=str(hf.dtype).removeprefix("torch."),
+        revision=commit or getattr(hf.config, "_commit_hash", None),
+        content_hash=fingerprint(hf),
+    )
+    return Model(hf, tokenizer, spec, anatomy, gating, outcome)
+
+
+def _read(
+    located: Located, dtype: torch.dtype | str, trust: bool, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    if located.gguf_file:
+        path = Path(located.path) / located.gguf_file
+        options = {key: value for key, value in options.items() if value is not None}
+        return read_gguf(path, torch.float32 if dtype == "auto" else dtype, **options)
+    where = {
+        "revision": located.revision,
+        "local_files_only": located.local_only,
+        "trust_remote_code": trust,
+    }
+    try:
+        config = AutoConfig.from_pretrained(located.path, **where)
+        _refuse_other_kinds(config, located.name)
+        hf, info = AutoModelForCausalLM.from_pretrained(
+            located.path, config=config, dtype=dtype, output_loading_info=True, **where, **options
+        )
+    except RequestError:
+        raise
+    except Exception as error:  # a broken file can trip any reader in any way
+        raise ModelSourceError(_explain(error, located.name, trust)) from error
+    if missing := sorted(info["missing_keys"]):
+        some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        raise ModelSourceError(f"the checkpoint of {located.name} lacks weights: {some}.")
+    return hf, _tokenizer(located, where)
+
+
+def _tokenizer(located: Located, where: dict[str, Any]) -> Any:
+    """None where the folder has no tokenizer: gating and reading weights need none."""
+    try:
+        return AutoTokenizer.from_pretrained(located.path, **where)
+    except Exception:  # absent, or of a kind that needs a package that is not here
+        return None
+
+
+def _explain(error: Exception, name: str, trust: bool) -> str:
+    text = str(error).strip() or type(error).__name__
+    if "trust_remote_code" in text and not trust:
+        return (
+            f"{name} needs code of its own to load; if you trust that code, allow it with "
+            "trust_remote_code=True (--trust-remote-code)."
+        )
+    kind = type(error).__name__
+    if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):
+        return f"a weight file of {name} is truncated or corrupt ({text.splitlines()[0][:120]})."
+    return f"{name} cannot be loaded: {text.splitlines()[0][:240]}"
+
+
+def _refuse_other_kinds(config: Any, name: str, loaded: bool = False) -> None:
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelRefusedError(
+            f"{name} is a sequence-to-sequence model ({config.model_type}); headatlas maps decoders only."
+        )
+    kind = config.model_type
+    own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not own_code:
+        if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or not getattr(config, "is_decoder", True):
+            raise ModelRefusedError(
+                f"{name} is an encoder-only model ({kind}); headatlas maps decoders only."
+            )
+    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not own_code and not loaded:
+        raise ModelRefusedError(f"{name} is no causal language model (its type is {kind!r}).")
+
+
+def _dtype(dtype: str | torch.dtype) -> str | torch.dtype:
+    if isinstance(dtype, torch.dtype) or dtype == "auto":
+        return dtype
+    if dtype not in DTYPES:
+        raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
+    found: torch.dtype = getattr(torch, dtype)
+    return found
+
+
+def _device(device: str | torch.device | None) -> torch.device:
+    if device is None:
+        found = torch.accelerator.current_accelerator(check_available=True)
+        return found if found is not None else torch.device("cpu")
+    try:
+        return torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise RequestError(f"device {str(device)!r} is not available here.") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Loading bars and notes of transformers off; what matters of them becomes an error here."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,114 @@
+"""`Model`: a transformers model with every head at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headatlas.core import Head, ModelSpec, RequestError
+from headatlas.model.anatomy import Anatomy, Attention
+from headatlas.model.gating import Gating
+from headatlas.model.linear import columns_of, is_plain, width_in, width_out
+from headatlas.model.proof import SelfCheck
+from headatlas.model.sources import Sources
+from headatlas.model.weights import ValueOutput, read_head
+
+__all__ = ["SOURCES", "Model", "gates"]
+
+SOURCES = ("embedding", "first_mlp")
+
+
+class Model:
+    """A model whose heads were found and proved. Made by `load_model`.
+
+    `hf` is the plain transformers model, unchanged; `tokenizer` may be None for a model that was
+    handed over loaded; `check` is the self-check it passed (None if that was skipped).
+    """
+
+    def __init__(
+        self,
+        hf: Any,
+        tokenizer: Any,
+        spec: ModelSpec,
+        anatomy: Anatomy,
+        gating: Gating,
+        check: SelfCheck | None,
+    ) -> None:
+        self.hf = hf
+        self.tokenizer = tokenizer
+        self.spec = spec
+        self.anatomy = anatomy
+        self.check = check
+        self._gating = gating
+        self._sources = Sources(hf, anatomy)
+
+    def __repr__(self) -> str:
+        layers, heads = self.spec.shape
+        return f"<Model {self.spec.name}: {layers} layers x {heads} heads, {self.spec.dtype}>"
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids go in."""
+        device: torch.device = self.hf.get_input_embeddings().weight.device
+        return device
+
+    def gates(self, values: Any) -> AbstractContextManager[None]:
+        """See `headatlas.gates`."""
+        return self._gating(values)
+
+    def attention(self, layer: int) -> Attention:
+        """Where the heads of a layer are."""
+        self.spec.require((layer, 0))
+        found = self.anatomy.attention[layer]
+        assert found is not None
+        return found
+
+    def value_output(self, layer: int, head: int) -> ValueOutput:
+        """(W_V [hidden, head_dim], W_O [head_dim, hidden]) of one query head.
+
+        Heads that share a key/value head share W_V. In the weights' own dtype and device;
+        quantised weights are dequantised for this one head.
+        """
+        name = self.spec.require((layer, head))
+        return read_head(self.hf, self.attention(name.layer), name.head)
+
+    def source_vectors(self, tokens: Tensor | Sequence[int], kind: str = "first_mlp") -> Tensor:
+        """[token, hidden]: what tokens bring to the heads; `kind` is one of `SOURCES`."""
+        if kind not in SOURCES:
+            raise RequestError(f"no source vectors of kind {kind!r}; there are {' and '.join(SOURCES)}.")
+        ids = torch.as_tensor(tokens, dtype=torch.long, device=self.device)
+        if ids.ndim != 1 or (len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < self.spec.vocabulary):
+            raise RequestError(f"token ids must be one list of numbers from 0 to {self.spec.vocabulary - 1}.")
+        if not len(ids):
+            return torch.empty(0, self.spec.hidden, dtype=self.hf.dtype, device=self.device)
+        return self._sources.embedding(ids) if kind == "embedding" else self._sources.first_mlp(ids)
+
+    def unembedding(self) -> Tensor:
+        """W_U [hidden, vocabulary], without bias."""
+        output = self.hf.get_output_embeddings()
+        if output is None or width_in(output) != self.spec.hidden:
+            raise RequestError(f"{self.spec.name} has no unembedding that reads its stream directly.")
+        if is_plain(output):
+            weight: Tensor = output.weight.detach()
+            return weight.T
+        return columns_of(output, torch.arange(width_out(output)))
+
+    def __contains__(self, head: object) -> bool:
+        return isinstance(head, Head) and head in self.spec
+
+
+def gates(model: Model, values: Any) -> AbstractContextManager[None]:
+    """Gate every head of `model` inside a `with` block.
+
+    `values` is [layer, head] for all rows, or [row, layer, head] with one gate set per row of the
+    batch: a tensor (gradients flow into it), an array or nested lists, of shape `model.spec.shape`.
+    Each head's output is multiplied by its value before the output projection: 1 leaves the model
+    as it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
+
+    Gating a gated model is refused. When the block ends, also by an error, the model is as before.
+    """
+    return model.gates(values)

@@ -1,0 +1,377 @@
+"""The self-check: does what we found, gate and read agree with what the model computes?
+
+Four statements are put to the test on a few random tokens, layer by layer:
+
+*gate*     Gating a head equals taking its slice of W_O out of the output projection, with one head
+           off in each layer and with random gates on all heads at once. What enters the block that
+           the head is said to lie in stays the same, what leaves it changes.
+*pattern*  Where one position alone has a value of one, each head's output is that head's attention
+           weight for the position, in every component. So the slices at the gate point are heads,
+           and they are in the order of the attention patterns.
+*rebuild*  The head's attention pattern, mixing the values made with the weights that we read,
+           gives the head outputs that the model computed.
+*ones*     With all gates at one the logits are the same, bit for bit.
+
+Two more make sure that this is the right thing to test: a later token never changes an earlier
+logit (*causal*), and the plain attention code, whose patterns can be seen, computes the same logits
+as the attention code that the model was loaded with (*kernels*).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headatlas.model.anatomy import Anatomy, Attention
+from headatlas.model.find import POSITIONS, eager, random_ids, rows_first
+from headatlas.model.gating import Gating
+from headatlas.model.trace import Trace, first_tensor, hooks, logits_of, run_until, trace
+from headatlas.model.weights import head_values, output_slice
+
+__all__ = ["LayerCheck", "SelfCheck", "self_check"]
+
+
+_SHORT = 3  # positions of the text on which gating is tested; its rows are many
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """Deviations of one layer, relative to the size of what is compared."""
+
+    layer: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    kind: str
+    gate_point: str
+    gate: float
+    pattern: float
+    rebuild: float
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """The outcome of the self-check; `failures` is empty exactly if the model can be trusted."""
+
+    layers: tuple[LayerCheck | None, ...]
+    ones_identical: bool
+    causal: float
+    kernels: float
+    tolerance: float
+    seconds: float
+    failures: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    def to_json(self) -> dict[str, Any]:
+        return {"passed": self.passed, **asdict(self)}
+
+
+def self_check(hf: nn.Module, anatomy: Anatomy, gating: Gating) -> SelfCheck:
+    """Put the anatomy to the test. Never raises for a wrong anatomy: the failures say what is wrong."""
+    start = time.perf_counter()
+    tolerance = _tolerance(hf)
+    floor = 0.1 if tolerance > 0.01 else 1e-3  # below this share, rounding hides what one head does
+    ids = random_ids(hf, 1, POSITIONS)
+    failures: list[str] = []
+
+    plain = logits_of(hf, ids)
+    if not torch.isfinite(plain).all():
+        failures.append("the logits for ordinary tokens are not finite.")
+    layers, heads = anatomy.layers, max(found.heads for found in anatomy.present())
+    with gating(torch.ones(layers, heads)):
+        ones_identical = torch.equal(logits_of(hf, ids), plain)
+    if not ones_identical:
+        failures.append("gates of one change the logits.")
+
+    causal = _causal_deviation(hf, ids, plain)
+    if not causal <= tolerance:
+        failures.append(
+            f"a later token changes earlier logits (by {causal:.2g}): this is no causal language model."
+        )
+
+    gate = _gate_deviations(hf, anatomy, gating, floor)
+    with eager(hf):
+        clean = trace(hf, ids)
+        kernels = _ratio(clean.logits - plain, plain)  # type: ignore[operator]
+        response = _responses(hf, anatomy, clean, ids)
+    if not kernels <= tolerance:
+        failures.append(
+            f"the plain and the chosen attention code give different logits (by {kernels:.2g}); "
+            "try attn_implementation='eager'."
+        )
+    checks: list[LayerCheck | None] = [None] * layers
+    for found in anatomy.present():
+        pattern, rebuild = _attention_deviations(hf, found, clean, response[found.layer])
+        check = LayerCheck(
+            layer=found.layer,
+            heads=found.heads,
+            kv_heads=found.kv_heads,
+            head_dim=found.head_dim,
+            kind=found.kind,
+            gate_point=found.output,
+            gate=gate[found.layer],
+            pattern=pattern,
+            rebuild=rebuild,
+        )
+        checks[found.layer] = check
+        failures += _complaints(check, tolerance)
+    seconds = time.perf_counter() - start
+    return SelfCheck(tuple(checks), ones_identical, causal, kernels, tolerance, seconds, tuple(failures))
+
+
+def _complaints(check: LayerCheck, tolerance: float) -> list[str]:
+    means = {
+        "gate": "gating a head does not equal taking its slice out of W_O",
+        "pattern": "the slices at the gate point do not follow the attention patterns of the heads",
+        "rebuild": "the value weights that were read do not rebuild the head outputs",
+    }
+    return [
+        f"layer {check.layer}: {meaning} (deviation {getattr(check, name):.2g}, allowed {tolerance:.2g})."
+        for name, meaning in means.items()
+        if not getattr(check, name) <= tolerance  # NaN fails too
+    ]
+
+
+def _tolerance(hf: nn.Module) -> float:
+    quantised = getattr(hf.config, "quantization_config", None) is not None
+    half = any(p.is_floating_point() and p.dtype.itemsize <= 2 for p in hf.parameters())
+    return 0.1 if half or quantised else 1e-3
+
+
+def _rms(tensor: Tensor) -> float:
+    return float(tensor.double().square().mean().sqrt())
+
+
+def _ratio(error: Tensor, size: Tensor, floor: float = 0.0) -> float:
+    """Root mean square of the error over that of the size; zero where both are nothing."""
+    wrong, right = _rms(error), _rms(size) + floor
+    return 0.0 if wrong == 0 else wrong / right if right else float("inf")
+
+
+def _causal_deviation(hf: nn.Module, ids: Tensor, plain: Tensor) -> float:
+    other = ids.clone()
+    other[:, -1] = random_ids(hf, 1, POSITIONS, seed=1)[:, -1]
+    changed = logits_of(hf, other)
+    return _ratio(changed[:, :-1] - plain[:, :-1], plain[:, :-1])
+
+
+# --- gate -------------------------------------------------------------------------------------
+
+
+def _gate_deviations(hf: nn.Module, anatomy: Anatomy, gating: Gating, floor: float) -> dict[int, float]:
+    """Row r has one head of the r-th attention layer off, then a row of random gates, a plain row."""
+    present = anatomy.present()
+    rows = len(present) + 2
+    generator = torch.Generator().manual_seed(2)
+    values = torch.ones(rows, anatomy.layers, max(found.heads for found in present))
+    for row, found in enumerate(present):
+        values[row, found.layer, (7 * row + 3) % found.heads] = 0
+    values[-2] = torch.rand(values[-2].shape, generator=generator)
+    ids = random_ids(hf, 1, _SHORT).expand(rows, -1).contiguous()
+
+    with gating(values):
+        by_gate = _kept_rows(hf, anatomy, ids)
+    takers = [
+        hf.get_submodule(found.output).register_forward_hook(_take_out(hf, found, values))
+        for found in present
+    ]
+    with hooks(*takers):
+        by_weight = _kept_rows(hf, anatomy, ids)
+
+    deviations = {}
+    for row, found in enumerate(present):
+        gated, taken = by_gate[found.layer], by_weight[found.layer]
+        worst = 0.0
+        for which in (0, 1):  # the row with one head off, the row with random gates
+            effect = taken.output[which] - taken.output[2]
+            least = floor * _rms(taken.output[2])
+            worst = max(worst, _ratio(gated.output[which] - taken.output[which], effect, least))
+        before, before_plain = gated.before
+        after, after_plain = gated.after
+        effect = after - after_plain
+        worst = max(worst, _ratio(before - before_plain, effect, floor * _rms(before_plain)))
+        matters = _rms(taken.output[0] - taken.output[2]) > 0.01 * _rms(taken.output[2])
+        if matters and not _rms(effect):
+            worst = float("inf")  # the head is switched off, yet its block does not notice
+        deviations[found.layer] = worst
+    return deviations
+
+
+def _take_out(hf: nn.Module, found: Attention, values: Tensor) -> Callable[..., Tensor]:
+    def hook(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        rows = len(values)
+        z = rows_first(args[0], rows, _SHORT).double().unflatten(-1, (found.heads, -1))
+        off = 1 - values[:, found.layer, : found.heads].to(z)
+        total = torch.zeros_like(rows_first(output, rows, _SHORT), dtype=torch.float64)
+        for head in range(found.heads):
+            if off[:, head].any():
+                part = z[:, :, head] @ output_slice(hf, found, head).double().to(z.device)
+                total += off[:, head, None, None] * part
+        return output - total.reshape(output.shape).to(output.dtype)
+
+    return hook
+
+
+@dataclass
+class _Kept:
+    output: Tensor  # after the output projection: [this layer's row, random row, plain row]
+    before: Tensor  # entering the block: [this layer's row, plain row]
+    after: Tensor  # leaving the block: [this layer's row, plain row]
+
+
+def _kept_rows(hf: nn.Module, anatomy: Anatomy, ids: Tensor) -> dict[int, _Kept]:
+    """Run, keeping only the rows that will be compared (a large model has many layers)."""
+    rows = len(ids)
+    outputs: dict[int, Tensor] = {}
+    befores: dict[int, Tensor] = {}
+    afters: dict[int, Tensor] = {}
+
+    def pick(values: Any, picks: list[int]) -> Tensor:
+        tensor = first_tensor(values)
+        assert tensor is not None
+        axis = next((axis for axis, size in enumerate(tensor.shape) if size == rows), None)
+        if axis is None:
+            tensor, axis = rows_first(tensor, rows, _SHORT), 0
+        return tensor.index_select(axis, torch.tensor(picks, device=tensor.device)).movedim(axis, 0)
+
+    def keep(store: dict[int, Tensor], layer: int, picks: list[int]) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, output: Any) -> None:
+            store[layer] = pick(output, picks)
+
+        return hook
+
+    def keep_before(layer: int, picks: list[int]) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
+            befores[layer] = pick((args, kwargs), picks)
+
+        return hook
+
+    handles = []
+    for row, found in enumerate(anatomy.present()):
+        output, block = hf.get_submodule(found.output), hf.get_submodule(anatomy.block(found.layer))
+        inner = getattr(output, "inner", output)  # inside a gated block: the projection itself
+        layer, pair = found.layer, [row, rows - 1]
+        handles += [
+            inner.register_forward_hook(keep(outputs, layer, [row, rows - 2, rows - 1])),
+            block.register_forward_pre_hook(keep_before(layer, pair), with_kwargs=True),
+            block.register_forward_hook(keep(afters, layer, pair)),
+        ]
+    with hooks(*handles):
+        run_until(hf, ids, anatomy.block(anatomy.present()[-1].layer))
+    return {layer: _Kept(outputs[layer], befores[layer], afters[layer]) for layer in outputs}
+
+
+# --- pattern and rebuild ----------------------------------------------------------------------
+
+
+@dataclass
+class _Response:
+    """What a layer does where one position alone has values, all of them one."""
+
+    heads: Tensor  # [head, query, key, head_dim]: head outputs, the key being that position
+    pattern: Tensor | None  # [head, query, key]: the attention weight for it, where it can be seen
+
+
+def _responses(hf: nn.Module, anatomy: Anatomy, clean: Trace, ids: Tensor) -> dict[int, _Response]:
+    """Each output projection answers as in the clean run, so one pass serves all layers."""
+    rows = POSITIONS + 2  # one per position; the other two keep rows and positions distinguishable
+    shown: dict[int, Tensor] = {}
+    channels: dict[str, set[int]] = {}
+    for found in anatomy.present():
+        channels.setdefault(found.value.probe, set()).update(found.value.channels.flatten().tolist())
+    normed = {found.value.norm for found in anatomy.present()}
+
+    def send(name: str) -> Callable[..., Tensor]:
+        def hook(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+            changed = output.clone()
+            view = rows_first(changed, rows, POSITIONS)
+            if name in normed:  # a norm over value heads puts out values and nothing else
+                index = torch.arange(view.shape[-1], device=view.device)
+            else:
+                index = torch.tensor(sorted(channels[name]), device=view.device)
+            one_at = torch.eye(rows, POSITIONS, device=view.device, dtype=view.dtype)
+            view = view.clone()
+            view[..., index] = one_at.unsqueeze(-1)
+            return _restore(view, output)
+
+        return hook
+
+    def show(found: Attention) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any) -> None:
+            z = rows_first(first_tensor(args), rows, POSITIONS)[:POSITIONS]  # type: ignore[arg-type]
+            shown[found.layer] = z.unflatten(-1, (found.heads, -1)).permute(2, 1, 0, 3)
+
+        return hook
+
+    def calm(name: str) -> Callable[..., Tensor]:
+        def hook(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+            as_clean = rows_first(clean.last(name).output, 1, POSITIONS)  # type: ignore[arg-type]
+            return _restore(as_clean.expand(rows, -1, -1), output)
+
+        return hook
+
+    handles = [hf.get_submodule(name).register_forward_hook(send(name)) for name in channels]
+    for found in anatomy.present():
+        watched = hf.get_submodule(found.inner_norm or found.output)
+        handles.append(watched.register_forward_pre_hook(show(found)))
+        handles.append(hf.get_submodule(found.output).register_forward_hook(calm(found.output)))
+    with hooks(*handles):
+        seen = trace(hf, ids.expand(rows, -1).contiguous(), anatomy.block(anatomy.present()[-1].layer))
+    patterns = {
+        event.owner: event.pattern[:POSITIONS, :, :, :POSITIONS].diagonal(dim1=0, dim2=3)
+        for event in seen.events
+        if event.pattern is not None
+    }
+    return {
+        found.layer: _Response(shown[found.layer], patterns.get(found.module)) for found in anatomy.present()
+    }
+
+
+def _restore(view: Tensor, like: Tensor) -> Tensor:
+    """Undo `rows_first`."""
+    rows, positions = view.shape[:2]
+    if like.ndim == 4 and like.shape[1] != positions:
+        return view.reshape(rows, positions, like.shape[1], -1).transpose(1, 2)
+    if like.ndim == 3 and like.shape[0] == positions and like.shape[1] == rows:
+        return view.transpose(0, 1)
+    return view.reshape(like.shape)
+
+
+def _attention_deviations(
+    hf: nn.Module, found: Attention, clean: Trace, response: _Response
+) -> tuple[float, float]:
+    measured = response.heads.double()
+    if response.pattern is not None:
+        weights = response.pattern.double()
+    else:  # a fused kernel: the first component's weights must serve for all others
+        weights = measured[..., 0] / measured[..., 0].sum(-1, keepdim=True)
+    # a model may scale head outputs itself; whatever the factor, it cannot depend on the key
+    factor = measured.sum(2) / weights.sum(-1, keepdim=True)  # [head, query, head_dim]
+    expected = weights.unsqueeze(-1) * factor.unsqueeze(2)
+    pattern_deviation = max(
+        _ratio(measured[head] - expected[head], measured[head]) for head in range(found.heads)
+    )
+
+    event = next(e for e in clean.events if e.owner == found.module)
+    seen = event.pattern is not None and response.pattern is not None
+    pattern = event.pattern[0, :, :, :POSITIONS].double() if seen else weights  # type: ignore[index]
+    x = clean.last(found.value.linear).input
+    z = clean.last(found.inner_norm or found.output).input
+    assert x is not None and z is not None
+    x = rows_first(x, 1, POSITIONS)[0]
+    heads = rows_first(z, 1, POSITIONS)[0].double().unflatten(-1, (found.heads, -1))
+    rebuild_deviation = 0.0
+    floor = 1e-2 * _rms(heads)
+    for head in range(found.heads):
+        values = head_values(hf, found, head, x).double().to(heads.device)
+        rebuilt = (pattern[head] @ values) * factor[head]
+        rebuild_deviation = max(rebuild_deviation, _ratio(rebuilt - heads[:, head], heads[:, head], floor))
+    return pattern_deviation, rebuild_deviation

@@ -1,0 +1,85 @@
+"""The weights of one head: what it reads (W_V) and what it writes (W_O)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from headatlas.model.anatomy import Attention
+from headatlas.model.linear import bias_of, columns_of, rows_of
+
+__all__ = ["ValueOutput", "head_values", "read_head"]
+
+
+class ValueOutput(NamedTuple):
+    """`value` [hidden, head_dim] and `output` [head_dim, hidden] of one head.
+
+    A head moves `x @ value @ output` from where it looks to where it is. Biases and norms are left
+    out. In latent attention `value` is the product of both projections, its inner norm reduced to
+    the norm's own weights.
+    """
+
+    value: Tensor
+    output: Tensor
+
+
+def output_slice(hf: nn.Module, found: Attention, head: int) -> Tensor:
+    """[head_dim, hidden]: the part of W_O that reads this head."""
+    width = found.head_dim
+    return rows_of(hf.get_submodule(found.output), torch.arange(head * width, (head + 1) * width))
+
+
+def value_slice(hf: nn.Module, found: Attention, head: int) -> Tensor:
+    """[hidden, head_dim]: the part of W_V that makes this head's values."""
+    path = found.value
+    last = columns_of(hf.get_submodule(path.last_linear), path.channels[head])
+    if path.expand is None:
+        return last
+    assert path.latent is not None and path.latent_norm is not None
+    first = columns_of(hf.get_submodule(path.linear), path.latent)
+    gain = norm_gain(hf.get_submodule(path.latent_norm), first.shape[1]).to(first)
+    return (first * gain) @ last
+
+
+def read_head(hf: nn.Module, found: Attention, head: int) -> ValueOutput:
+    return ValueOutput(value_slice(hf, found, head), output_slice(hf, found, head))
+
+
+@torch.no_grad()
+def norm_gain(norm: nn.Module, width: int) -> Tensor:
+    """The per-channel factor of a norm, measured: some store it as weight, some as weight − 1.
+
+    A vector of ±1 has mean square one (and mean zero, for the norms that take the mean off), so
+    what comes out is the factor itself, up to the norm's epsilon.
+    """
+    tensors = [*norm.parameters(), *norm.buffers()]
+    like = tensors[0] if tensors else torch.zeros(())
+    signs = torch.ones(width, device=like.device, dtype=like.dtype)
+    signs[1::2] = -1
+    both = norm(torch.stack([signs, -signs]))
+    gain: Tensor = (both[0] - both[1]) / 2 * signs
+    return gain
+
+
+@torch.no_grad()
+def head_values(hf: nn.Module, found: Attention, head: int, x: Tensor) -> Tensor:
+    """[..., head_dim]: the values that this head mixes, from what its value projection was given.
+
+    Unlike `value_slice` this keeps biases and norms: it is what the model itself computes.
+    """
+    path = found.value
+    if path.expand is not None:
+        assert path.latent is not None and path.latent_norm is not None
+        x = hf.get_submodule(path.latent_norm)(_apply(hf.get_submodule(path.linear), path.latent, x))
+    values = _apply(hf.get_submodule(path.last_linear), path.channels[head], x)
+    return hf.get_submodule(path.norm)(values) if path.norm else values  # type: ignore[no-any-return]
+
+
+def _apply(module: nn.Module, channels: Tensor, x: Tensor) -> Tensor:
+    out = x.double() @ columns_of(module, channels).double()
+    bias = bias_of(module)
+    if bias is not None:
+        out = out + bias[channels.to(bias.device)].double()
+    return out.to(x.dtype)

@@ -1,0 +1,150 @@
+"""House rules: which room may import which, what is public, what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headatlas
+
+SOURCE = Path(headatlas.__file__).parent
+
+#: room -> rooms that it may import. Data flows model + task -> method -> run -> atlas -> figure | page.
+MAY_IMPORT = {
+    "core": set(),
+    "model": {"core"},
+    "task": {"core"},
+    "method": {"core", "model", "task"},
+    "run": {"core", "model", "task", "method", "atlas"},
+    "atlas": {"core"},
+    "figure": {"core", "atlas"},
+    "page": {"core", "atlas"},
+    "cli": {"core", "model", "task", "method", "run", "atlas", "figure", "page"},
+}
+#: rooms in which torch and what brings torch with it may not be imported
+WITHOUT_TORCH = {"core", "task", "atlas", "figure", "page", "cli"}
+TORCH = {"torch", "transformers", "safetensors.torch", "accelerate"}
+
+
+def rooms() -> list[str]:
+    return sorted(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name[0] not in "._")
+
+
+def imports(path: Path) -> set[str]:
+    """Full names of all modules that a file imports, at the top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def breaches(room: str, files: dict[str, set[str]]) -> list[str]:
+    allowed = MAY_IMPORT[room] | {room}
+    wrong = []
+    for name, modules in files.items():
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "headatlas" and len(parts) > 1 and parts[1] in MAY_IMPORT:
+                if parts[1] not in allowed:
+                    wrong.append(f"{name} imports {module}")
+            if room in WITHOUT_TORCH and (parts[0] in TORCH or module in TORCH):
+                wrong.append(f"{name} imports {module}")
+    return wrong
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_rooms_import_only_what_they_may(room):
+    assert room in MAY_IMPORT, f"say in MAY_IMPORT what {room} may import"
+    files = {str(path.relative_to(SOURCE)): imports(path) for path in (SOURCE / room).rglob("*.py")}
+    assert files
+    assert breaches(room, files) == []
+
+
+def test_a_breach_is_seen():
+    assert breaches("core", {"x.py": {"headatlas.model"}}) == ["x.py imports headatlas.model"]
+    assert breaches("atlas", {"x.py": {"torch.nn"}}) == ["x.py imports torch.nn"]
+    assert breaches("model", {"x.py": {"headatlas.core", "torch"}}) == []
+
+
+def test_no_room_for_leftovers():
+    assert not {"utils", "helpers", "misc", "common"} & {path.stem for path in SOURCE.rglob("*")}
+
+
+def modules() -> list[str]:
+    names = []
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        names.append(".".join(parts).removesuffix(".__init__"))
+    return sorted(set(names) - {"headatlas.__main__", "headatlas._version"})
+
+
+@pytest.mark.parametrize("name", modules())
+def test_public_names_are_complete_and_sorted(name):
+    module = importlib.import_module(name)
+    exported = module.__all__
+    # sorted as ruff does it: CONSTANTS, Classes, functions
+    assert exported == sorted(exported, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+    assert len(set(exported)) == len(exported)
+    for public in exported:
+        assert getattr(module, public) is not None
+    defined = {
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_") and getattr(value, "__module__", None) == name
+    }
+    internal = {"headatlas.cli", "headatlas.model"}
+    if not any(name.startswith(room + ".") for room in internal):
+        assert defined <= set(exported), f"{name}: public but not in __all__: {defined - set(exported)}"
+
+
+def test_the_shelf_shows_every_public_room_name():
+    for name in headatlas.__all__:
+        assert getattr(headatlas, name) is not None
+    assert dir(headatlas) == headatlas.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = headatlas.nonsense
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return result.stdout
+
+
+def test_import_brings_no_heavy_library():
+    loaded = set(run_python("import headatlas, sys; print(*sys.modules)").split())
+    heavy = {"torch", "transformers", "numpy", "pandas", "xarray", "matplotlib", "scipy", "rich", "typer"}
+    assert "headatlas" in loaded
+    assert heavy & loaded == set()
+
+
+def test_import_costs_under_half_a_second_of_computing():
+    """Processor time, which a busy machine does not stretch, above that of a bare interpreter."""
+    code = "import os{}; t = os.times(); print(t.user + t.system)"
+    bare = min(float(run_python(code.format(""))) for _ in range(3))
+    with_us = min(float(run_python(code.format(", headatlas"))) for _ in range(3))
+    assert with_us - bare < 0.5
+
+
+def test_the_command_line_needs_no_torch_for_help():
+    code = (
+        "import sys; sys.argv = ['headatlas', '--help']\n"
+        "from headatlas.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print('torch' in sys.modules)"
+    )
+    assert run_python(code).split()[-1] == "False"
+
+
+def test_this_suite_never_reaches_a_hub():
+    assert os.environ["HF_HUB_OFFLINE"] == "1"

@@ -1,0 +1,221 @@
+"""The self-check must refuse an anatomy that is wrong, in every way that we can think of."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headatlas.model import gating as gating_module
+from headatlas.model import proof as proof_module
+from headatlas.model import weights as weights_module
+from headatlas.model.anatomy import Anatomy
+from headatlas.model.gating import Gating
+from headatlas.model.proof import self_check
+from support.heads import KINDS, model_of
+
+ONE_ATTENTION_LAYER = {"hybrid with linear attention", "hybrid with state space"}
+GROUPED = {
+    "separate, grouped, head_dim != hidden/heads",
+    "separate, biases",
+    "fused, grouped blocks",
+    "fused, grouped thirds",
+    "mixture of experts",
+    "hybrid with linear attention",
+    "hybrid with state space",
+    "attention beside state space",
+    "sinks",
+    "gated output",
+    "normed values, shared between layers",
+    "norm before the output projection",
+    "heads differ from layer to layer",
+}
+
+
+@functools.cache
+def built(kind):
+    return model_of(kind)
+
+
+def pytest_generate_tests(metafunc):
+    """Each sabotage is tried on every kind that it can be done to."""
+    if "model" in metafunc.fixturenames:
+        kinds = getattr(metafunc.function, "kinds", list(KINDS))
+        metafunc.parametrize("model", kinds, indirect=True)
+
+
+def on(kinds):
+    def mark(function):
+        function.kinds = [kind for kind in KINDS if kind in kinds]
+        assert function.kinds
+        return function
+
+    return mark
+
+
+@pytest.fixture
+def model(request):
+    return built(request.param)
+
+
+def test_the_lists_of_kinds_are_right():
+    for kind in KINDS:
+        present = built(kind).anatomy.present()
+        assert (kind in ONE_ATTENTION_LAYER) == (len(present) == 1)
+        assert (kind in GROUPED) == any(1 < found.kv_heads < found.heads for found in present)
+
+
+def outcome(model, anatomy):
+    return self_check(model.hf, anatomy, Gating(model.hf, anatomy))
+
+
+def refused(model, anatomy):
+    """Also by shapes that do not fit at all; `load_model` turns those into a refusal as well."""
+    try:
+        return not outcome(model, anatomy).passed
+    except RuntimeError:
+        return True
+
+
+def with_values(model, change):
+    """The anatomy with `change` applied to every layer's value channels [head, d]."""
+    layers = [
+        found and replace(found, value=replace(found.value, channels=change(found.value.channels, found)))
+        for found in model.anatomy.attention
+    ]
+    return Anatomy(model.anatomy.blocks, tuple(layers))
+
+
+def test_the_true_anatomy_passes(model):
+    assert outcome(model, model.anatomy).passed
+
+
+def test_swapped_value_slices(model):
+    if all(found.kv_heads == 1 for found in model.anatomy.present()):
+        # one value head for all: swap components instead, there is no other slice to take
+        wrong = with_values(model, lambda channels, _: channels.roll(1, dims=1))
+    else:
+        wrong = with_values(model, lambda channels, _: channels.roll(channels.shape[0] // 2, dims=0))
+    found = outcome(model, wrong)
+    assert not found.passed
+    assert any("rebuild" in failure for failure in found.failures)
+
+
+@on(GROUPED)
+def test_wrong_group_order(model):
+    """Value head = head % groups instead of head // group size."""
+
+    def strided(channels, found):
+        if not 1 < found.kv_heads < found.heads:
+            return channels
+        size = found.heads // found.kv_heads
+        firsts = channels[::size]
+        return firsts[torch.arange(found.heads) % found.kv_heads]
+
+    assert not outcome(model, with_values(model, strided)).passed
+
+
+def test_values_taken_from_elsewhere(model):
+    """From the keys where they are a module of the same shape, else from the wrong channels."""
+    layers, changed = [], 0
+    for found in model.anatomy.attention:
+        if found and found.value.linear.endswith(".v_proj") and not found.value.norm:
+            keys = found.value.linear.replace(".v_proj", ".k_proj")
+            if (
+                model.hf.get_submodule(keys).weight.shape
+                == model.hf.get_submodule(found.value.linear).weight.shape
+            ):
+                found, changed = replace(found, value=replace(found.value, linear=keys)), changed + 1
+        layers.append(found)
+    if changed:
+        wrong = Anatomy(model.anatomy.blocks, tuple(layers))
+    else:
+        wrong = with_values(model, lambda channels, _: channels.roll(1, dims=1))
+    assert refused(model, wrong)
+
+
+def test_swapped_output_slices(model, monkeypatch):
+    true = weights_module.output_slice
+
+    def swapped(hf, found, head):
+        return true(hf, found, {0: 1, 1: 0}.get(head, head))
+
+    monkeypatch.setattr(proof_module, "output_slice", swapped)
+    found = outcome(model, model.anatomy)
+    assert not found.passed
+    assert any("slice out of W_O" in failure for failure in found.failures)
+
+
+def test_off_by_one_layer(model):
+    """All layers renamed by one: gates, weights and attention move together."""
+    present = model.anatomy.present()
+    if len(present) == 1:
+        shifted = [None] * model.anatomy.layers
+        shifted[(present[0].layer + 1) % model.anatomy.layers] = replace(
+            present[0], layer=(present[0].layer + 1) % model.anatomy.layers
+        )
+    else:
+        shifted = [None] * model.anatomy.layers
+        for found, target in zip(present, present[1:] + present[:1], strict=True):
+            shifted[target.layer] = replace(found, layer=target.layer)
+    assert refused(model, Anatomy(model.anatomy.blocks, tuple(shifted)))
+
+
+@on(KINDS.keys() - ONE_ATTENTION_LAYER)
+def test_gate_point_of_another_layer(model):
+    """Only the gate point is off by one; weights and patterns are the layer's own."""
+    present = model.anatomy.present()
+    layers = list(model.anatomy.attention)
+    for found, other in zip(present, present[1:] + present[:1], strict=True):
+        layers[found.layer] = replace(found, output=other.output)
+    assert refused(model, Anatomy(model.anatomy.blocks, tuple(layers)))
+
+
+@on(KINDS.keys() - ONE_ATTENTION_LAYER)
+def test_values_of_another_layer(model):
+    first, *others = model.anatomy.present()
+    other = next(o for o in others if o.value.linear != first.value.linear)
+    layers = list(model.anatomy.attention)
+    layers[first.layer] = replace(first, value=other.value)
+    assert refused(model, Anatomy(model.anatomy.blocks, tuple(layers)))
+
+
+def test_twice_as_many_heads_of_half_the_width(model):
+    layers = [
+        found
+        and replace(
+            found,
+            heads=2 * found.heads,
+            head_dim=found.head_dim // 2,
+            value=replace(found.value, channels=found.value.channels.reshape(2 * found.heads, -1)),
+        )
+        for found in model.anatomy.attention
+    ]
+    assert refused(model, Anatomy(model.anatomy.blocks, tuple(layers)))
+
+
+def test_gates_in_the_wrong_order(model, monkeypatch):
+    true = gating_module._Gated.forward
+
+    def reversed_gates(self, z, *args, **kwargs):
+        values = self.values.tensor
+        self.values.tensor = values.flip(-1)
+        try:
+            return true(self, z, *args, **kwargs)
+        finally:
+            self.values.tensor = values
+
+    monkeypatch.setattr(gating_module._Gated, "forward", reversed_gates)
+    assert not outcome(model, model.anatomy).passed
+
+
+def test_a_forgotten_bias(model, monkeypatch):
+    """Value biases left out of the reading: refused where the model has any."""
+    monkeypatch.setattr(weights_module, "bias_of", lambda module: None)
+    biased = any(
+        getattr(model.hf.get_submodule(found.value.last_linear), "bias", None) is not None
+        for found in model.anatomy.present()
+    )
+    assert outcome(model, model.anatomy).passed is not biased
