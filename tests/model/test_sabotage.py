@@ -121,14 +121,15 @@ def test_values_taken_from_elsewhere(model):
     """From the keys where they are a module of the same shape, else from the wrong channels."""
     layers, changed = [], 0
     for found in model.anatomy.attention:
+        layers.append(found)
         if found and found.value.linear.endswith(".v_proj") and not found.value.norm:
             keys = found.value.linear.replace(".v_proj", ".k_proj")
             if (
                 model.hf.get_submodule(keys).weight.shape
                 == model.hf.get_submodule(found.value.linear).weight.shape
             ):
-                found, changed = replace(found, value=replace(found.value, linear=keys)), changed + 1
-        layers.append(found)
+                layers[-1] = replace(found, value=replace(found.value, linear=keys))
+                changed += 1
     if changed:
         wrong = Anatomy(model.anatomy.blocks, tuple(layers))
     else:

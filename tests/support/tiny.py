@@ -128,6 +128,8 @@ KV_SHARING: dict[str, Any] = {
 SLIDING_FULL = ["sliding_attention", "full_attention", "sliding_attention"]
 LINEAR_FULL = ["linear_attention", "full_attention", "linear_attention"]
 CONV_FULL = ["conv", "full_attention", "conv"]
+#: The default, a quarter, would rotate 3 of 12 dimensions.
+HALF_ROTARY = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
 #: One attention block shared by all "hybrid" layers; sharing needs two of them.
 ZAMBA_LAYERS = ["linear_attention", "hybrid", "linear_attention", "hybrid", "linear_attention"]
 
@@ -190,7 +192,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "glm_moe_dsa": {"indexer_types": ["full", "shared", "full"]},
     "got_ocr2": {"vision_config": {"output_channels": 8}},
     "gpt_neo": {"num_layers": 4, "attention_types": [[["global", "local"], 2]]},
-    "gpt_neox": {"partial_rotary_factor": 0.5},  # 0.25 would rotate 3 of 12 dimensions
+    "gpt_neox": {"rope_parameters": HALF_ROTARY},
     "granitemoehybrid": {"layer_types": LINEAR_FULL, "head_dim": HEAD_DIM},
     "helium": {"head_dim": 12},  # the output projection is hidden x hidden
     "inkling_text": {"logits_mup_width_multiplier": 1.0, "rel_extent": 32},
@@ -254,7 +256,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "shape_vocab_size": 20,
     },
     "smollm3": {"num_hidden_layers": 4, "head_dim": HEAD_DIM},  # the fourth has no rotary positions
-    "stablelm": {"partial_rotary_factor": 0.5},
+    "stablelm": {"rope_parameters": HALF_ROTARY},
     "xlm": {"causal": True},
     "xlnet": {"attn_type": "uni"},  # "bi" sees both sides
     "xmod": {"default_language": "en_XX"},

@@ -74,5 +74,5 @@ class ModelSpec:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModelSpec:
-        per_layer = ("heads", "kv_heads", "head_dim")
-        return cls(**{key: tuple(value) if key in per_layer else value for key, value in data.items()})
+        lists = {key: tuple(data[key]) for key in ("heads", "kv_heads", "head_dim")}
+        return cls(**{**data, **lists})

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from headatlas.core import HeadatlasError, ModelSourceError
 __all__ = ["EMBEDDED", "Embedded", "cache_folder"]
 
 _MANIFEST = "headatlas.json"
+_STALE = 3600  # seconds after which a draft is taken for abandoned
 _FORMAT = 1  # raise it when copies made by older versions must be made anew
 
 
@@ -96,6 +98,7 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
 
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(copy.parent, f".{name}-*")
         draft = Path(tempfile.mkdtemp(prefix=f".{copy.name}-", dir=copy.parent))
     except OSError as error:
         raise ModelSourceError(
@@ -117,6 +120,13 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
         ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _sweep(folder: Path, pattern: str) -> None:
+    """Remove drafts that a killed process left behind; young ones may still be at work."""
+    for draft in folder.glob(pattern):
+        if time.time() - draft.stat().st_mtime > _STALE:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _flush(folder: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy, Attention, ValuePath
@@ -32,7 +33,7 @@ _ROWS = 64  # random vectors per candidate; channels whose signs agree on all of
 
 
 @contextmanager
-def eager(hf: nn.Module) -> Iterator[None]:
+def eager(hf: PreTrainedModel) -> Iterator[None]:
     """The plain attention code inside the block (its softmax can be seen), the former one after."""
     before = getattr(hf.config, "_attn_implementation", None)
     setter = getattr(hf, "set_attn_implementation", None)
@@ -60,13 +61,15 @@ def _special_ids(config: Any) -> set[int]:
     return ids
 
 
-def random_ids(hf: nn.Module, rows: int, positions: int, seed: int = 0) -> Tensor:
-    """Random ordinary token ids [row, position]: no special tokens, no token twice in a row."""
+def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) -> Tensor:
+    """Random ordinary token ids [row, position]: no special tokens, none twice in a row if possible."""
     embedding = hf.get_input_embeddings()
     config = hf.config.get_text_config(decoder=True)
     vocabulary = min(embedding.weight.shape[0], getattr(config, "vocab_size", 1 << 62))
     special = _special_ids(config) | _special_ids(hf.config)
-    ordinary = torch.tensor([i for i in range(min(vocabulary, 50_000)) if i not in special])
+    tokens = [token for token in range(min(vocabulary, 50_000)) if token not in special]
+    ordinary = torch.tensor(tokens or range(vocabulary))
+    ordinary = ordinary.repeat(-(-positions // len(ordinary)))  # a toy vocabulary may be too small
     generator = torch.Generator().manual_seed(seed)
     picks = [torch.randperm(len(ordinary), generator=generator)[:positions] for _ in range(rows)]
     return ordinary[torch.stack(picks)].to(embedding.weight.device)
@@ -98,7 +101,7 @@ class _Site:
     scaled: bool = False
 
 
-def find_heads(hf: nn.Module) -> Anatomy:
+def find_heads(hf: PreTrainedModel) -> Anatomy:
     """The anatomy of a decoder, or a `ModelRefusedError` with the reason."""
     if not isinstance(hf.get_input_embeddings(), nn.Embedding):
         raise ModelRefusedError("the model does not read one stream of tokens.")
@@ -113,7 +116,7 @@ def find_heads(hf: nn.Module) -> Anatomy:
     return Anatomy(blocks, tuple(attention))
 
 
-def _sites(hf: nn.Module, clean: Trace) -> tuple[str, list[_Site]]:
+def _sites(hf: PreTrainedModel, clean: Trace) -> tuple[str, list[_Site]]:
     if not clean.events:
         raise ModelRefusedError("no layer of this model computes softmax attention.")
     sites: dict[int, _Site] = {}
@@ -143,7 +146,7 @@ def _sites(hf: nn.Module, clean: Trace) -> tuple[str, list[_Site]]:
     return stacks.pop(), list(sites.values())
 
 
-def _place(hf: nn.Module, name: str) -> tuple[str, int] | None:
+def _place(hf: PreTrainedModel, name: str) -> tuple[str, int] | None:
     """(list, index) of the outermost list of layers that a module lies in."""
     parts = name.split(".")
     for depth, part in enumerate(parts):
@@ -188,7 +191,7 @@ def _candidates(clean: Trace, event: AttentionEvent) -> list[Call]:
     return sorted(inside, key=lambda call: -call.end)
 
 
-def _value_paths(hf: nn.Module, clean: Trace, sites: list[_Site]) -> dict[int, ValuePath]:
+def _value_paths(hf: PreTrainedModel, clean: Trace, sites: list[_Site]) -> dict[int, ValuePath]:
     found: dict[int, ValuePath] = {}
     tried: set[str] = set()
     # candidates of the same rank in their layers are probed together, one forward pass for all
@@ -213,7 +216,7 @@ def _value_paths(hf: nn.Module, clean: Trace, sites: list[_Site]) -> dict[int, V
     return found
 
 
-def _borrowed(hf: nn.Module, sites: list[_Site], site: _Site, found: dict[int, ValuePath]) -> ValuePath:
+def _borrowed(hf: PreTrainedModel, sites: list[_Site], site: _Site, found: dict[int, ValuePath]) -> ValuePath:
     """Layers that attend over the values of a lower layer."""
     for layer in sorted((layer for layer in found if layer < site.layer), reverse=True):
         path = found[layer]
@@ -232,7 +235,7 @@ def _borrowed(hf: nn.Module, sites: list[_Site], site: _Site, found: dict[int, V
 
 
 def _show_values(
-    hf: nn.Module, sites: list[_Site], names: list[str]
+    hf: PreTrainedModel, sites: list[_Site], names: list[str]
 ) -> tuple[dict[int, Tensor], dict[str, Tensor]]:
     """Send random numbers out of `names`; see what arrives at every gate point, [row, channel].
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import torch
-from torch import nn
+from transformers import PreTrainedModel
 
 __all__ = ["fingerprint"]
 
@@ -13,7 +13,7 @@ _VALUES = 1 << 16
 
 
 @torch.no_grad()
-def fingerprint(hf: nn.Module) -> str | None:
+def fingerprint(hf: PreTrainedModel) -> str | None:
     """SHA-256 over every tensor's name, shape, dtype and up to 65,536 evenly spaced values.
 
     None where some weights are not in memory (offloaded models). The step between values is odd, so

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from headatlas.core import GateError
 from headatlas.model.anatomy import Anatomy
@@ -63,7 +64,7 @@ class _Gated(nn.Module):
 class Gating:
     """The stand-ins of one model, made once and put in place for the length of a `with` block."""
 
-    def __init__(self, hf: nn.Module, anatomy: Anatomy) -> None:
+    def __init__(self, hf: PreTrainedModel, anatomy: Anatomy) -> None:
         self._values = _Values()
         self._places: list[tuple[nn.Module, str, nn.Module, _Gated]] = []
         self._shape = (anatomy.layers, max(found.heads for found in anatomy.present()))

@@ -7,6 +7,8 @@ known by what it does to unit vectors, so that is the way for every kind that is
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -28,8 +30,8 @@ def is_plain(module: nn.Module) -> bool:
     """True where the matrix can be sliced straight out of `module.weight`."""
     if type(module) not in (nn.Linear, Conv1D) or hasattr(module, "_hf_hook"):
         return False
-    weight = module.weight
-    return (
+    weight: Any = module.weight
+    return bool(
         type(weight.data) is Tensor
         and weight.is_floating_point()
         and weight.dtype.itemsize >= 2
@@ -79,7 +81,7 @@ def _on_units(module: nn.Module, index: Tensor) -> Tensor:
 def rows_of(module: nn.Module, index: Tensor) -> Tensor:
     """[len(index), out]: the matrix rows that read the input channels `index`."""
     if is_plain(module):
-        weight = module.weight
+        weight: Any = module.weight
         index = index.to(weight.device)
         return weight[index] if isinstance(module, Conv1D) else weight[:, index].T
     return _on_units(module, index)
@@ -89,7 +91,7 @@ def rows_of(module: nn.Module, index: Tensor) -> Tensor:
 def columns_of(module: nn.Module, index: Tensor) -> Tensor:
     """[in, len(index)]: the matrix columns that write the output channels `index`."""
     if is_plain(module):
-        weight = module.weight
+        weight: Any = module.weight
         index = index.to(weight.device)
         return weight[:, index] if isinstance(module, Conv1D) else weight[index].T
     blocks = torch.arange(width_in(module)).split(_BLOCK)
@@ -100,7 +102,7 @@ def columns_of(module: nn.Module, index: Tensor) -> Tensor:
 def bias_of(module: nn.Module) -> Tensor | None:
     """What the module adds whatever its input, or None where that is nothing."""
     if is_plain(module):
-        return module.bias
+        return module.bias  # type: ignore[return-value]
     zero = torch.zeros(1, width_in(module), device=_device(module), dtype=_compute_dtype(module))
     bias: Tensor = module.forward(zero)[0]
     return bias if bias.any() else None

@@ -43,13 +43,15 @@ def load_model(
     attn_implementation: str | None = None,
     quantization_config: Any = None,
     check: bool = True,
+    **options: Any,
 ) -> Model:
     """Load a causal language model and find, gate and prove its attention heads.
 
     `source`: a built-in name (`"smollm2"`), a hub name, a folder, a GGUF file, or a transformers
     model that is loaded already (then give its `tokenizer`; it is used as it is, in eval mode).
     `dtype="auto"` keeps the checkpoint's own. `device=None` takes an accelerator if there is one.
-    `check=False` skips the self-check, for a model that has passed it before.
+    `check=False` skips the self-check, for a model that has passed it before. Further options go to
+    `from_pretrained` as they are.
 
     Raises `ModelSourceError` if the model cannot be had and `ModelRefusedError` if its heads cannot
     be gated and read faithfully; the latter carries the self-check as `error.check` if it got so far.
@@ -57,24 +59,36 @@ def load_model(
     kind, place = _dtype(dtype), _device(device)
     if device is not None and device_map is not None:
         raise RequestError("give device or device_map, not both.")
+    options |= {
+        "device_map": device_map,
+        "attn_implementation": attn_implementation,
+        "quantization_config": quantization_config,
+    }
+    options = {key: value for key, value in options.items() if value is not None}
     if isinstance(source, torch.nn.Module):
+        given = {"dtype": dtype if dtype != "auto" else None, "device": device, "revision": revision}
+        for option in (*(key for key, value in given.items() if value is not None), *options):
+            raise RequestError(f"{option} cannot be changed: a model that is loaded is used as it is.")
         hf = getattr(source, "_orig_mod", source)  # what torch.compile wraps
-        name, commit = hf.config.name_or_path or type(hf).__name__, None
-        name = Path(name).name if os.path.sep in name and Path(name).exists() else name
+        name, commit = _name_of(hf), None
         _refuse_other_kinds(hf.config, name, loaded=True)
     else:
         located = locate(source, revision)
-        name, commit = located.name, located.revision
-        options = {"device_map": device_map, "attn_implementation": attn_implementation}
-        if quantization_config is not None:
-            options["quantization_config"] = quantization_config
         with _quiet():
             hf, read = _read(located, kind, trust_remote_code, options)
+        name, commit = located.name, located.commit()
         tokenizer = tokenizer if tokenizer is not None else read
         if device_map is None and quantization_config is None:
             hf.to(place)
     hf.eval()
-    return _prove(hf, tokenizer, name, commit, check)
+    with _quiet():
+        return _prove(hf, tokenizer, name, commit, check)
+
+
+def _name_of(hf: Any) -> str:
+    """A loaded model knows where it came from: a hub name, or a path, of which the end will do."""
+    name = hf.config.name_or_path or type(hf).__name__
+    return Path(name).name if Path(name).exists() else name
 
 
 def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) -> Model:
@@ -110,7 +124,7 @@ def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) 
         vocabulary=hf.get_input_embeddings().weight.shape[0],
         parameters=sum(p.numel() for p in hf.parameters()),
         dtype=str(hf.dtype).removeprefix("torch."),
-        revision=commit or getattr(hf.config, "_commit_hash", None),
+        revision=commit,
         content_hash=fingerprint(hf),
     )
     return Model(hf, tokenizer, spec, anatomy, gating, outcome)
@@ -121,7 +135,6 @@ def _read(
 ) -> tuple[Any, Any]:
     if located.gguf_file:
         path = Path(located.path) / located.gguf_file
-        options = {key: value for key, value in options.items() if value is not None}
         return read_gguf(path, torch.float32 if dtype == "auto" else dtype, **options)
     where = {
         "revision": located.revision,
@@ -196,7 +209,7 @@ def _device(device: str | torch.device | None) -> torch.device:
         return found if found is not None else torch.device("cpu")
     try:
         return torch.zeros(1, device=device).device
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise RequestError(f"device {str(device)!r} is not available here.") from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from huggingface_hub import HfApi, try_to_load_from_cache
@@ -29,8 +29,19 @@ class Located:
     name: str
     path: str
     gguf_file: str | None = None
-    revision: str | None = None  # a commit of the hub
+    revision: str | None = None  # on the hub: branch, tag or commit
     local_only: bool = False
+
+    def commit(self) -> str | None:
+        """The hub commit that the files on this machine are of, once they have been loaded."""
+        if not self.on_hub:
+            return None
+        file = try_to_load_from_cache(self.path, "config.json", revision=self.revision)
+        return Path(file).parent.name if isinstance(file, str) else None
+
+    @property
+    def on_hub(self) -> bool:
+        return self.gguf_file is None and not Path(self.path).is_dir()
 
 
 def locate(source: str | os.PathLike[str], revision: str | None = None) -> Located:
@@ -44,7 +55,7 @@ def locate(source: str | os.PathLike[str], revision: str | None = None) -> Locat
         return _folder(path)
     if _looks_like_path(text):
         raise ModelSourceError(f"there is no file or folder {text!r}.")
-    return _hub(text, revision)
+    return _on_hub(text, revision)
 
 
 def _embedded(model: Embedded, revision: str | None) -> Located:
@@ -52,7 +63,7 @@ def _embedded(model: Embedded, revision: str | None) -> Located:
     if folder is not None:
         return Located(model.name, str(folder), local_only=True)
     try:
-        return Located(model.name, **_on_hub(model.hub, revision))
+        return replace(_on_hub(model.hub, revision), name=model.name)
     except ModelSourceError as error:
         raise ModelSourceError(
             f"{model.name} is not on this machine and the hub copy {model.hub!r} cannot be had ({error}) "
@@ -87,14 +98,10 @@ def _folder(path: Path) -> Located:
     raise ModelSourceError(f"the folder {str(path)!r} has no config.json; {advice}.")
 
 
-def _hub(name: str, revision: str | None) -> Located:
-    return Located(name, **_on_hub(name, revision))
-
-
-def _on_hub(name: str, revision: str | None) -> dict[str, str | bool | None]:
-    """Ask the hub once; settle on one commit, so that all files belong together."""
+def _on_hub(name: str, revision: str | None) -> Located:
+    """Ask the hub one question first: its answer, or its silence, is clear and comes soon."""
     try:
-        info = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT)
+        HfApi().model_info(name, revision=revision, timeout=_TIMEOUT)
     except HFValidationError:
         raise UnknownNameError("model", name, EMBEDDED, "It is no local folder or file either.") from None
     except GatedRepoError as error:
@@ -109,12 +116,12 @@ def _on_hub(name: str, revision: str | None) -> dict[str, str | bool | None]:
         ) from error
     except Exception as error:  # whatever the hub's transport raises when there is no way through
         return _from_hub_cache(name, revision, error)
-    return {"path": name, "revision": info.sha}
+    return Located(name, name, revision=revision)
 
 
-def _from_hub_cache(name: str, revision: str | None, error: Exception) -> dict[str, str | bool | None]:
+def _from_hub_cache(name: str, revision: str | None, error: Exception) -> Located:
     if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
-        return {"path": name, "revision": revision, "local_only": True}
+        return Located(name, name, revision=revision, local_only=True)
     close = UnknownNameError("model", name, EMBEDDED)
     hint = f" Did you mean {close.closest[0]!r}?" if close.closest else ""
     raise ModelSourceError(

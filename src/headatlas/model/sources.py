@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
@@ -36,7 +37,7 @@ _CHUNK = 4096
 class Sources:
     """Source vectors of one model; how they come about is found out on first use."""
 
-    def __init__(self, hf: nn.Module, anatomy: Anatomy) -> None:
+    def __init__(self, hf: PreTrainedModel, anatomy: Anatomy) -> None:
         self._hf = hf
         self._block = anatomy.block(0)
         self._embed = hf.get_input_embeddings()

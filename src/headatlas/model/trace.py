@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import PreTrainedModel
 
 __all__ = ["AttentionEvent", "Call", "Trace", "first_tensor", "hooks", "logits_of", "run_until", "trace"]
 
@@ -82,14 +83,14 @@ class _ReachedError(Exception):
     """No error: raised to leave a forward pass at a module."""
 
 
-def logits_of(hf: nn.Module, ids: Tensor) -> Tensor:
+def logits_of(hf: PreTrainedModel, ids: Tensor) -> Tensor:
     """The logits for token ids, with no cache and no gradient."""
     with torch.no_grad():
         logits: Tensor = hf(input_ids=ids, use_cache=False).logits
     return logits
 
 
-def run_until(hf: nn.Module, ids: Tensor, name: str) -> None:
+def run_until(hf: PreTrainedModel, ids: Tensor, name: str) -> None:
     """Run the model on token ids and leave it once module `name` and its other hooks are done."""
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
@@ -122,7 +123,7 @@ class _AttentionWatch(TorchDispatchMode):
         return result
 
 
-def trace(hf: nn.Module, ids: Tensor, until: str | None = None) -> Trace:
+def trace(hf: PreTrainedModel, ids: Tensor, until: str | None = None) -> Trace:
     """Run `hf` on token ids [row, position] and record every module call and attention event.
 
     With `until`, the pass ends after that module and there are no logits.
@@ -155,7 +156,7 @@ def trace(hf: nn.Module, ids: Tensor, until: str | None = None) -> Trace:
         handles.append(module.register_forward_pre_hook(enter(name), with_kwargs=True))
         # prepended, so that what is recorded is what the module itself returned
         handles.append(module.register_forward_hook(leave, with_kwargs=True, prepend=True))
-    with hooks(*handles), _AttentionWatch(*ids.shape, report):
+    with hooks(*handles), _AttentionWatch(ids.shape[0], ids.shape[1], report):
         if until is None:
             found.logits = logits_of(hf, ids)
         else:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Attention
 from headatlas.model.linear import bias_of, columns_of, rows_of
@@ -25,13 +26,13 @@ class ValueOutput(NamedTuple):
     output: Tensor
 
 
-def output_slice(hf: nn.Module, found: Attention, head: int) -> Tensor:
+def output_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
     """[head_dim, hidden]: the part of W_O that reads this head."""
     width = found.head_dim
     return rows_of(hf.get_submodule(found.output), torch.arange(head * width, (head + 1) * width))
 
 
-def value_slice(hf: nn.Module, found: Attention, head: int) -> Tensor:
+def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
     """[hidden, head_dim]: the part of W_V that makes this head's values."""
     path = found.value
     last = columns_of(hf.get_submodule(path.last_linear), path.channels[head])
@@ -43,7 +44,7 @@ def value_slice(hf: nn.Module, found: Attention, head: int) -> Tensor:
     return (first * gain) @ last
 
 
-def read_head(hf: nn.Module, found: Attention, head: int) -> ValueOutput:
+def read_head(hf: PreTrainedModel, found: Attention, head: int) -> ValueOutput:
     return ValueOutput(value_slice(hf, found, head), output_slice(hf, found, head))
 
 
@@ -64,7 +65,7 @@ def norm_gain(norm: nn.Module, width: int) -> Tensor:
 
 
 @torch.no_grad()
-def head_values(hf: nn.Module, found: Attention, head: int, x: Tensor) -> Tensor:
+def head_values(hf: PreTrainedModel, found: Attention, head: int, x: Tensor) -> Tensor:
     """[..., head_dim]: the values that this head mixes, from what its value projection was given.
 
     Unlike `value_slice` this keeps biases and norms: it is what the model itself computes.

@@ -1,0 +1,96 @@
+"""Head names and model specs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headatlas import Head, HeadNameError, ModelSpec, UnknownNameError
+
+number = st.integers(0, 10_000)
+
+
+@given(number, number)
+def test_every_spelling_names_the_same_head(layer, head):
+    expected = Head(layer, head)
+    spellings = [
+        f"L{layer}H{head}",
+        f"l{layer}h{head}",
+        f"{layer}.{head}",
+        f"a{layer}.h{head}",
+        f" L{layer}H{head} ",
+        (layer, head),
+        [layer, head],
+        expected,
+    ]
+    assert {Head.parse(spelling) for spelling in spellings} == {expected}
+    assert Head.parse(str(expected)) == expected
+
+
+@given(st.text())
+def test_other_text_names_no_head_and_says_how_to_write_one(text):
+    named = re.fullmatch(r"\s*(L\d+H\d+|\d+\.\d+|a\d+\.h\d+)\s*", text, re.IGNORECASE)
+    if named:
+        assert Head.parse(text)
+    else:
+        with pytest.raises(HeadNameError, match="L5H3"):
+            Head.parse(text)
+
+
+@pytest.mark.parametrize("name", ["", "5", "L5", "H3", "L5H3x", "5,3", "L-1H2", (1,), (1, 2, 3), ("a", "b")])
+def test_not_heads(name):
+    with pytest.raises(HeadNameError):
+        Head.parse(name)
+
+
+def test_heads_sort_by_layer_then_head():
+    assert sorted([Head(1, 0), Head(0, 5), Head(0, 2)]) == [Head(0, 2), Head(0, 5), Head(1, 0)]
+    with pytest.raises(HeadNameError):
+        Head(-1, 0)
+
+
+def ragged() -> ModelSpec:
+    return ModelSpec(
+        name="m", architecture="A", model_type="a", layers=3, heads=(2, 0, 3), kv_heads=(1, 0, 3),
+        head_dim=(8, 0, 4), hidden=16, vocabulary=10, parameters=100, dtype="float32",
+        revision=None, content_hash="ab",
+    )  # fmt: skip
+
+
+def test_a_ragged_model_has_holes():
+    spec = ragged()
+    assert spec.shape == (3, 3)
+    assert [str(head) for head in spec] == ["L0H0", "L0H1", "L2H0", "L2H1", "L2H2"]
+    assert len(spec) == 5
+    assert Head(2, 2) in spec and Head(1, 0) not in spec and Head(0, 2) not in spec and "L0H0" not in spec
+    assert spec.require("0.1") == Head(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("L1H0", "no attention heads"), ("L0H2", "heads 0 to 1"), ("L9H0", "layers 0 to 2")]
+)
+def test_a_missing_head_is_explained(name, words):
+    with pytest.raises(HeadNameError, match=words):
+        ragged().require(name)
+
+
+def test_a_spec_survives_json():
+    import json
+
+    assert ModelSpec.from_json(json.loads(json.dumps(ragged().to_json()))) == ragged()
+
+
+def test_a_spec_must_fit_its_layers():
+    with pytest.raises(ValueError, match="heads has 1 entries for 3 layers"):
+        ModelSpec.from_json({**ragged().to_json(), "heads": [1]})
+
+
+def test_an_unknown_name_answers_with_the_closest():
+    error = UnknownNameError("model", "smolm2", ["smollm2", "other"])
+    assert error.closest == ("smollm2",)
+    assert str(error) == "no model named 'smolm2'; did you mean 'smollm2'?"
+    assert error.exit_code == 2
+    assert "built in: other, smollm2" in str(UnknownNameError("model", "zzz", ["smollm2", "other"]))

@@ -1,0 +1,306 @@
+"""`gates`: what it does to a model, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas import GateError, gates, load_model
+from support.heads import KINDS, logits, model_of
+from support.tiny import build_tiny, sample_ids
+
+IDS = sample_ids(batch=3, length=6)
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return load_model(build_tiny("llama"))
+
+
+def random_gates(model, *rows, seed=0):
+    return torch.rand(*rows, *model.spec.shape, generator=torch.Generator().manual_seed(seed))
+
+
+def state(model):
+    """Everything that gating could leave changed: which modules are where, and their hooks."""
+    return [
+        (name, id(module), len(module._forward_hooks), len(module._forward_pre_hooks))
+        for name, module in model.hf.named_modules()
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_ones_change_nothing_bit_for_bit(kind):
+    model = model_of(kind, check=False)
+    plain = logits(model, IDS)
+    with gates(model, torch.ones(model.spec.shape)):
+        assert torch.equal(logits(model, IDS), plain)
+    with gates(model, torch.ones(3, *model.spec.shape)):
+        assert torch.equal(logits(model, IDS), plain)
+    assert torch.equal(logits(model, IDS), plain)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_a_zero_gate_equals_a_zeroed_slice_of_the_weights(kind):
+    """Against the weights themselves: the slice of W_O is overwritten in the checkpoint."""
+    model = model_of(kind, check=False)
+    for found in model.anatomy.present():
+        values = torch.ones(model.spec.shape)
+        values[found.layer, 1] = 0
+        with gates(model, values):
+            gated = logits(model, IDS)
+        weight = model.hf.get_submodule(found.output).weight
+        kept = weight.clone()
+        width = found.head_dim
+        if type(model.hf.get_submodule(found.output)).__name__ == "Conv1D":
+            weight[width : 2 * width] = 0
+        else:
+            weight[:, width : 2 * width] = 0
+        assert not torch.equal(weight, kept)
+        zeroed = logits(model, IDS)
+        weight.copy_(kept)
+        assert torch.allclose(gated, zeroed, atol=2e-5)
+        assert not torch.allclose(gated, logits(model, IDS), atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_each_row_has_its_own_gates(kind):
+    model = model_of(kind, check=False)
+    values = random_gates(model, 3)
+    with gates(model, values):
+        together = logits(model, IDS)
+    for row in range(3):
+        with gates(model, values[row]):
+            alone = logits(model, IDS[row : row + 1])
+        assert torch.allclose(together[row], alone[0], atol=2e-5)
+
+
+@torch.no_grad()
+def test_rows_folded_into_positions():
+    """A projection that is called on [row · position, channel]."""
+
+    class Folded(torch.nn.Linear):
+        def forward(self, z):
+            return super().forward(z)
+
+    model = load_model(build_tiny("llama"))
+    for layer in model.hf.model.layers:
+        attention, old = layer.self_attn, layer.self_attn.o_proj
+
+        class Fold(torch.nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner_linear = inner
+
+            def forward(self, z):
+                return self.inner_linear(z.flatten(0, 1)).unflatten(0, z.shape[:2])
+
+        attention.o_proj = Fold(old)
+    folded = load_model(model.hf)
+    assert folded.attention(0).output.endswith("inner_linear")
+    values = random_gates(folded, 3)
+    with gates(folded, values):
+        together = logits(folded, IDS)
+    for row in range(3):
+        with gates(folded, values[row]):
+            assert torch.allclose(together[row], logits(folded, IDS[row : row + 1])[0], atol=2e-5)
+
+
+def test_gradient_against_finite_differences():
+    model = load_model(build_tiny("gpt2").double())
+    values = random_gates(model).double().requires_grad_()
+    ids = IDS[:1]
+
+    def loss(values):
+        with gates(model, values):
+            return logits(model, ids).logsumexp(-1).sum()
+
+    loss(values).backward()
+    step = 1e-6
+    for layer, head in [(0, 0), (1, 3), (2, 2)]:
+        with torch.no_grad():
+            shift = torch.zeros_like(values)
+            shift[layer, head] = step
+            slope = (loss(values + shift) - loss(values - shift)) / (2 * step)
+        assert values.grad[layer, head].item() == pytest.approx(slope.item(), rel=1e-5)
+
+
+def test_gradients_of_rows_do_not_mix():
+    model = load_model(build_tiny("llama"))
+    values = random_gates(model, 3).requires_grad_()
+    with gates(model, values):
+        logits(model, IDS)[1].sum().backward()
+    assert values.grad[1].abs().sum() > 0
+    assert values.grad[0].abs().sum() == values.grad[2].abs().sum() == 0
+
+
+def test_an_exception_leaves_the_model_as_it_was(llama):
+    before, plain = state(llama), logits(llama, IDS)
+
+    def work():
+        with gates(llama, random_gates(llama)):
+            assert state(llama) != before
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+    assert state(llama) == before
+    assert torch.equal(logits(llama, IDS), plain)
+
+    def broken(module, args):
+        raise KeyboardInterrupt
+
+    handle = llama.hf.model.layers[1].mlp.register_forward_pre_hook(broken)
+    with pytest.raises(KeyboardInterrupt), gates(llama, random_gates(llama)):
+        logits(llama, IDS)
+    handle.remove()
+    assert state(llama) == before
+    with gates(llama, torch.ones(llama.spec.shape)):  # not "gated already"
+        assert torch.equal(logits(llama, IDS), plain)
+
+
+def test_gating_twice_is_refused(llama):
+    before = state(llama)
+    with gates(llama, random_gates(llama)):
+        inside = logits(llama, IDS)
+        with pytest.raises(GateError, match="gated already"), gates(llama, random_gates(llama)):
+            pass
+        assert torch.equal(logits(llama, IDS), inside)  # the outer gates still hold
+    assert state(llama) == before
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3,), (3, 5), (2, 2, 3, 4), (2, 4, 3)])
+def test_wrong_shapes_name_the_right_one(llama, shape):
+    with (
+        pytest.raises(GateError, match=r"\[layer, head\] = \[3, 4\]"),
+        gates(llama, torch.ones(shape)),
+    ):
+        pass
+
+
+def test_wrong_number_of_rows(llama):
+    before = state(llama)
+    with pytest.raises(GateError, match="2 rows"), gates(llama, torch.ones(2, 3, 4)):
+        logits(llama, IDS)
+    assert state(llama) == before
+
+
+@torch.no_grad()
+def test_lists_arrays_and_integers_are_gates_too(llama):
+    values = torch.tensor([[1, 0, 1, 1], [1, 1, 1, 0], [0, 1, 1, 1]])
+    with gates(llama, values.float()):
+        expected = logits(llama, IDS)
+    for same in (values, values.tolist(), values.numpy(), values.numpy().astype(np.float64), values.bool()):
+        with gates(llama, same):
+            assert torch.equal(logits(llama, IDS), expected)
+
+
+@torch.no_grad()
+def test_values_at_holes_are_ignored():
+    model = model_of("hybrid with linear attention")
+    assert 0 in model.spec.heads
+    values = torch.ones(model.spec.shape)
+    for layer, heads in enumerate(model.spec.heads):
+        if not heads:
+            values[layer] = torch.nan
+    plain = logits(model, IDS)
+    with gates(model, values):
+        assert torch.equal(logits(model, IDS), plain)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+@torch.no_grad()
+def test_any_batch_size(llama, rows):
+    values = random_gates(llama)
+    with gates(llama, values):
+        many = logits(llama, IDS[:1].expand(rows, -1))
+        one = logits(llama, IDS[:1])
+    assert torch.allclose(many, one.expand_as(many), atol=1e-5)
+
+
+@torch.no_grad()
+def test_with_a_cache_as_without(llama):
+    """Generation feeds one token at a time."""
+    with gates(llama, random_gates(llama)):
+        whole = logits(llama, IDS)
+        first = llama.hf(IDS[:, :-1], use_cache=True)
+        last = llama.hf(IDS[:, -1:], past_key_values=first.past_key_values)
+    assert torch.allclose(last.logits[:, 0], whole[:, -1], atol=1e-5)
+
+
+def test_under_autocast(llama):
+    values = random_gates(llama).requires_grad_()
+    plain_values = values.detach()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = logits(llama, IDS)
+        with gates(llama, torch.ones(llama.spec.shape)):
+            assert torch.equal(logits(llama, IDS), plain)
+        with gates(llama, values):
+            gated = logits(llama, IDS)
+    gated.float().sum().backward()
+    assert values.grad is not None and torch.isfinite(values.grad).all()
+    with torch.no_grad(), gates(llama, plain_values):
+        exact = logits(llama, IDS)
+    assert torch.allclose(gated.float(), exact, atol=0.15)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_model(dtype):
+    model = load_model(build_tiny("llama").to(dtype))
+    values = random_gates(model).requires_grad_()  # float32 gates on a half-precision model
+    with gates(model, values):
+        found = logits(model, IDS)
+    assert found.dtype == dtype
+    found.float().square().sum().backward()
+    assert values.grad.dtype == torch.float32 and values.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled_before_the_gates_are_set(backend):
+    """Hooks set after compilation would be ignored without a word; gates are not."""
+    torch._dynamo.reset()
+    hf = build_tiny("llama", attn_implementation="sdpa").requires_grad_(False)
+    compiled = torch.compile(hf, backend=backend)
+    plain = compiled(input_ids=IDS, use_cache=False).logits
+    model = load_model(hf)
+    for seed in range(3):
+        values = random_gates(model, seed=seed).requires_grad_()
+        with gates(model, values):
+            expected = logits(model, IDS)
+            found = compiled(input_ids=IDS, use_cache=False).logits
+        assert torch.allclose(found, expected, atol=1e-5)
+        assert not torch.allclose(found, plain, atol=1e-2)
+        (one,) = torch.autograd.grad(found.square().sum(), values)
+        (other,) = torch.autograd.grad(expected.square().sum(), values)
+        assert torch.allclose(one, other, rtol=1e-3, atol=1e-3)
+    again = compiled(input_ids=IDS, use_cache=False).logits
+    assert torch.allclose(again, plain, atol=1e-5)
+
+
+def test_new_values_do_not_compile_again():
+    torch._dynamo.reset()
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    model = load_model(build_tiny("llama", attn_implementation="sdpa").requires_grad_(False))
+    compiled = torch.compile(model.hf, backend=backend)
+    for seed in range(4):
+        with gates(model, random_gates(model, seed=seed)):
+            compiled(input_ids=IDS, use_cache=False)
+        if seed == 0:
+            first = len(graphs)
+    assert len(graphs) == first > 0
+
+
+def test_a_compiled_model_can_be_loaded():
+    torch._dynamo.reset()
+    hf = build_tiny("llama", attn_implementation="sdpa")
+    model = load_model(torch.compile(hf, backend="eager"))
+    assert model.hf is hf

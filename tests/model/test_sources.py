@@ -1,0 +1,153 @@
+"""Source vectors against the formula of each architecture, written out with its own modules."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from headatlas import ModelRefusedError, RequestError, load_model
+from support.tiny import build_tiny
+
+TOKENS = torch.arange(5, 35)
+
+
+def llama(hf):
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    return x, block.mlp(block.post_attention_layernorm(x))
+
+
+def gpt2(hf):
+    block, x = hf.transformer.h[0], hf.transformer.wte(TOKENS)  # no positions
+    return x, block.mlp(block.ln_2(x))
+
+
+def gemma2(hf):
+    block, x = hf.model.layers[0], hf.model.embed_tokens.weight[TOKENS] * math.sqrt(48)
+    return x, block.post_feedforward_layernorm(block.mlp(block.pre_feedforward_layernorm(x)))
+
+
+def recurrent_gemma(hf):
+    scale = torch.tensor(math.sqrt(48), dtype=torch.bfloat16)  # the model rounds it so
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS) * scale
+    return x, block.mlp_block(block.channel_pre_norm(x))
+
+
+def gptj(hf):  # parallel block: one norm for attention and MLP
+    block, x = hf.transformer.h[0], hf.transformer.wte(TOKENS)
+    return x, block.mlp(block.ln_1(x))
+
+
+def gpt_neox(hf):  # parallel block: a norm each
+    block, x = hf.gpt_neox.layers[0], hf.gpt_neox.embed_in(TOKENS)
+    return x, block.mlp(block.post_attention_layernorm(x))
+
+
+def falcon(hf):
+    block, x = hf.transformer.h[0], hf.transformer.word_embeddings(TOKENS)
+    return x, block.mlp(block.ln_mlp(x))
+
+
+def olmo2(hf):  # no norm before, one after
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    return x, block.post_feedforward_layernorm(block.mlp(x))
+
+
+def granite(hf):  # factors on embedding and residual
+    block, x = hf.model.layers[0], 12 * hf.model.embed_tokens(TOKENS)
+    return x, 0.22 * block.mlp(block.post_attention_layernorm(x))
+
+
+def mixtral(hf):
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    return x, block.mlp(block.post_attention_layernorm(x)[:, None])[:, 0]
+
+
+def granitemoeshared(hf):  # two branches side by side
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    normed = block.post_attention_layernorm(x)[:, None]
+    return x, (block.block_sparse_moe(normed) + block.shared_mlp(normed))[:, 0]
+
+
+def falcon_h1(hf):  # attention and state space beside each other, both silent
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    return x, block.feed_forward(block.pre_ff_layernorm(x))
+
+
+def opt(hf):  # the MLP is no module
+    block, x = hf.model.decoder.layers[0], hf.model.decoder.embed_tokens(TOKENS)
+    return x, block.fc2(block.activation_fn(block.fc1(block.final_layer_norm(x))))
+
+
+def bert(hf):  # norms after the sums; embeddings are normed, with position 0
+    embedded = hf.bert.embeddings(TOKENS[:, None])[:, 0]
+    block = hf.bert.encoder.layer[0]
+    middle = block.attention.output.LayerNorm(embedded)
+    return embedded, block.output.dense(block.intermediate(middle))
+
+
+def bloom(hf):  # a norm on the embeddings
+    x = hf.transformer.word_embeddings_layernorm(hf.transformer.word_embeddings(TOKENS))
+    block = hf.transformer.h[0]
+    hidden = block.post_attention_layernorm(x)
+    return x, block.mlp(hidden, torch.zeros_like(hidden))
+
+
+OPTIONS = {"granite": {"embedding_multiplier": 12.0, "residual_multiplier": 0.22}}
+FORMULAS = [
+    llama, gpt2, gemma2, recurrent_gemma, gptj, gpt_neox, falcon, olmo2, granite, mixtral,
+    granitemoeshared, falcon_h1, opt, bert, bloom,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
+@torch.no_grad()
+def test_formula(formula):
+    name = formula.__name__
+    model = load_model(build_tiny(name, **OPTIONS.get(name, {})))
+    embedding, first_mlp = formula(model.hf)
+    found = model.source_vectors(TOKENS, "embedding")
+    assert found.shape == (30, 48)
+    assert torch.allclose(found, embedding, atol=2e-5)
+    assert torch.allclose(model.source_vectors(TOKENS), first_mlp, atol=2e-5)
+    # one token at a time gives the same
+    assert torch.allclose(model.source_vectors([7], "first_mlp")[0], first_mlp[2], atol=2e-5)
+
+
+@torch.no_grad()
+def test_positions_do_not_enter():
+    hf = build_tiny("gpt2")
+    before = load_model(hf).source_vectors(TOKENS)
+    hf.transformer.wpe.weight.mul_(5)
+    assert torch.allclose(load_model(hf).source_vectors(TOKENS), before, atol=1e-5)
+
+
+def test_a_first_block_without_mlp_has_no_such_vectors():
+    model = load_model(build_tiny("nemotron_h"))
+    with pytest.raises(ModelRefusedError, match="'embedding' can be used"):
+        model.source_vectors(TOKENS)
+    assert model.source_vectors(TOKENS, "embedding").shape == (30, 48)
+
+
+def test_several_streams_have_no_such_vectors():
+    model = load_model(build_tiny("gemma3n_text"))
+    with pytest.raises(ModelRefusedError, match="parallel streams"):
+        model.source_vectors(TOKENS)
+
+
+def test_wrong_requests():
+    model = load_model(build_tiny("llama"))
+    with pytest.raises(RequestError, match="embedding and first_mlp"):
+        model.source_vectors(TOKENS, "second_mlp")
+    with pytest.raises(RequestError, match="0 to 159"):
+        model.source_vectors([160])
+    with pytest.raises(RequestError, match="0 to 159"):
+        model.source_vectors([-1])
+    assert model.source_vectors([]).shape == (0, 48)
+
+
+def test_nothing_is_left_on_the_model():
+    model = load_model(build_tiny("llama"))
+    model.source_vectors(TOKENS)
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.hf.modules())
