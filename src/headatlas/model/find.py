@@ -26,7 +26,7 @@ from headatlas.model.anatomy import Anatomy, Attention, ValuePath
 from headatlas.model.linear import is_linear
 from headatlas.model.trace import AttentionEvent, Call, Trace, first_tensor, hooks, trace
 
-__all__ = ["POSITIONS", "eager", "find_heads", "random_ids", "rows_first"]
+__all__ = ["POSITIONS", "eager", "find_heads", "input_device", "random_ids", "rows_first"]
 
 POSITIONS = 11  # length of the probe text; a number of heads this size is not met in practice
 _ROWS = 64  # random vectors per candidate; channels whose signs agree on all of them are the same
@@ -61,6 +61,13 @@ def _special_ids(config: Any) -> set[int]:
     return ids
 
 
+def input_device(hf: PreTrainedModel) -> torch.device:
+    """Where token ids go in; an offloaded embedding has its weights nowhere until it is called."""
+    embedding = hf.get_input_embeddings()
+    runs_on = getattr(getattr(embedding, "_hf_hook", None), "execution_device", None)
+    return torch.device(runs_on) if runs_on is not None else embedding.weight.device
+
+
 def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) -> Tensor:
     """Random ordinary token ids [row, position]: no special tokens, none twice in a row if possible."""
     embedding = hf.get_input_embeddings()
@@ -72,7 +79,7 @@ def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) ->
     ordinary = ordinary.repeat(-(-positions // len(ordinary)))  # a toy vocabulary may be too small
     generator = torch.Generator().manual_seed(seed)
     picks = [torch.randperm(len(ordinary), generator=generator)[:positions] for _ in range(rows)]
-    return ordinary[torch.stack(picks)].to(embedding.weight.device)
+    return ordinary[torch.stack(picks)].to(input_device(hf))
 
 
 def rows_first(tensor: Tensor, rows: int, positions: int) -> Tensor:

@@ -39,13 +39,13 @@ class _Gated(nn.Module):
 
     def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
         gate = self.values.tensor[..., self.layer, : self.heads].to(device=z.device, dtype=z.dtype)
-        gate = gate.unsqueeze(-1).expand(*gate.shape, self.head_dim).flatten(-2)
         if gate.ndim == 2:  # one gate set per row
             if gate.shape[0] != z.shape[0]:
                 gate = self._spread(gate, z)
             elif z.ndim == 3:
                 gate = gate.unsqueeze(1)
-        return self.inner(z * gate, *args, **kwargs)
+        heads = z.unflatten(-1, (self.heads, self.head_dim))
+        return self.inner((heads * gate.unsqueeze(-1)).flatten(-2), *args, **kwargs)
 
     def _spread(self, gate: Tensor, z: Tensor) -> Tensor:
         """Some models fold rows and positions into one axis before the output projection."""

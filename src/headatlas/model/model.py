@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headatlas.core import Head, ModelSpec, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
+from headatlas.model.find import input_device
 from headatlas.model.gating import Gating
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.proof import SelfCheck
@@ -53,8 +54,7 @@ class Model:
     @property
     def device(self) -> torch.device:
         """Where token ids go in."""
-        device: torch.device = self.hf.get_input_embeddings().weight.device
-        return device
+        return input_device(self.hf)
 
     def gates(self, values: Any) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""

@@ -93,7 +93,7 @@ def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfChe
         failures.append("gates of one change the logits.")
 
     causal = _causal_deviation(hf, ids, plain)
-    if not causal <= tolerance:
+    if not causal <= tolerance / 5:  # the same sums with the same numbers: little but rounding is allowed
         failures.append(
             f"a later token changes earlier logits (by {causal:.2g}): this is no causal language model."
         )

@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.find import random_ids
+from headatlas.model.find import input_device, random_ids
 from headatlas.model.linear import is_linear, width_out
 from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, trace
 
@@ -67,7 +67,7 @@ class Sources:
     def embedding(self, ids: Tensor) -> Tensor:
         """[token, hidden]"""
         if (scale := self.embedding_scale) is not None:
-            rows: Tensor = self._embed(ids.to(self._embed.weight.device))
+            rows: Tensor = self._embed(ids.to(input_device(self._hf)))
             return rows * scale if scale != 1 else rows
         rows = torch.cat([self._entering(part) for part in ids.split(_CHUNK)])
         if rows.shape[1] != self._hidden:
@@ -83,7 +83,7 @@ class Sources:
 
         block = self._hf.get_submodule(self._block)
         with hooks(block.register_forward_pre_hook(hook, with_kwargs=True)):
-            run_until(self._hf, ids[:, None].to(self._embed.weight.device), self._block)
+            run_until(self._hf, ids[:, None].to(input_device(self._hf)), self._block)
         return seen[0][:, 0]
 
     # --- first MLP ---
@@ -105,7 +105,7 @@ class Sources:
             keepers = [self._hf.get_submodule(n).register_forward_hook(keep(n)) for n, _ in branch]
             silence, enter = self._silence(self._mixers), self._enter(chunk)
             with hooks(*keepers, *silence, *enter):
-                run_until(self._hf, chunk[:, None].to(self._embed.weight.device), self._block)
+                run_until(self._hf, chunk[:, None].to(input_device(self._hf)), self._block)
             parts = [made[n] if factor == 1 else made[n] * factor for n, factor in branch]
             chunks.append(sum(parts[1:], start=parts[0]).reshape(len(chunk), -1))
         return torch.cat(chunks)
