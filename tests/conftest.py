@@ -16,7 +16,7 @@ import pytest
 #: Tests that CI cannot run, and why.
 MAY_SKIP_IN_CI = {
     "tests/model/test_device.py::test_gates_on_an_accelerator": "CI has no accelerator",
-    "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and a path without spaces",
+    "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and no spaces in paths",
 }
 
 
