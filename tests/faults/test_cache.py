@@ -220,6 +220,7 @@ def test_two_processes_convert_the_real_model(tmp_path):
     ]
     answers = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0], answers
+    assert [err for _, err in answers] == ["", ""]  # no bars, no notes
     hashes = {json.loads(out)["model"]["content_hash"] for out, _ in answers}
     assert len(hashes) == 1
     (copy,) = (tmp_path / "models").iterdir()

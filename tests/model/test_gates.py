@@ -176,6 +176,73 @@ def test_gating_twice_is_refused(llama):
     assert state(llama) == before
 
 
+def test_two_handles_on_one_model_do_not_gate_over_each_other(llama):
+    other = load_model(llama.hf, check=False)
+    before = state(llama)
+    with gates(llama, random_gates(llama)):
+        inside = logits(llama, IDS)
+        with pytest.raises(GateError, match="gated already"), gates(other, random_gates(other)):
+            pass
+        assert torch.equal(logits(llama, IDS), inside)
+    assert state(llama) == before
+
+
+def test_a_projection_that_was_replaced_is_noticed():
+    model = load_model(build_tiny("llama"))
+    attention = model.hf.model.layers[1].self_attn
+    attention.o_proj = torch.nn.Linear(32, 48, bias=False)
+    with pytest.raises(GateError, match="o_proj was replaced"), gates(model, random_gates(model)):
+        pass
+
+
+def test_what_is_saved_inside_a_block_is_the_model(llama, tmp_path):
+    names = list(llama.hf.state_dict())
+    with gates(llama, random_gates(llama)):
+        assert list(llama.hf.state_dict()) == names
+        llama.hf.save_pretrained(tmp_path)
+    again = load_model(tmp_path)
+    assert again.spec.content_hash == llama.spec.content_hash
+
+
+def test_values_that_change_inside_a_block_count(llama):
+    """An optimiser that steps inside the block."""
+    values = random_gates(llama).requires_grad_()
+    with gates(llama, values):
+        first = logits(llama, IDS)
+        first.sum().backward()
+        with torch.no_grad():
+            values -= 0.1 * values.grad.sign()
+        second = logits(llama, IDS)
+    with gates(llama, values):
+        assert torch.equal(logits(llama, IDS), second)
+    assert not torch.equal(first, second)
+
+
+@torch.inference_mode()
+def test_inference_mode(llama):
+    with gates(llama, torch.ones(llama.spec.shape)):
+        ones = logits(llama, IDS)
+    assert torch.equal(ones, logits(llama, IDS))
+
+
+def test_gradient_checkpointing(llama):
+    """The pass that is computed again must be gated too: backward belongs into the block."""
+    model = load_model(build_tiny("llama"))
+    values = random_gates(model).requires_grad_()
+    with gates(model, values):
+        logits(model, IDS).square().sum().backward()
+    expected, values.grad = values.grad, None
+    model.hf.gradient_checkpointing_enable({"use_reentrant": False})
+    model.hf.train()  # transformers checkpoints in training mode only; the tiny model has no dropout
+    with gates(model, values):
+        logits(model, IDS).square().sum().backward()
+    assert torch.allclose(values.grad, expected, rtol=1e-4, atol=1e-4)
+    with gates(model, values):
+        loss = logits(model, IDS).square().sum()
+    with pytest.raises(torch.utils.checkpoint.CheckpointError):
+        loss.backward()  # outside: noticed, not silently wrong
+
+
 @pytest.mark.parametrize("shape", [(4, 3), (3,), (3, 5), (2, 2, 3, 4), (2, 4, 3)])
 def test_wrong_shapes_name_the_right_one(llama, shape):
     with (

@@ -53,6 +53,10 @@ class _Gated(nn.Module):
             raise GateError(f"gates for {gate.shape[0]} rows, but a batch of {z.shape[0]} rows.")
         return gate.repeat_interleave(z.shape[0] // gate.shape[0], dim=0)
 
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """The names of a checkpoint that is saved inside a gated block are the model's own."""
+        return self.inner.state_dict(*args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
         """What a model asks of its projection (`weight`, `in_features`) the projection answers."""
         try:
@@ -68,7 +72,6 @@ class Gating:
         self._values = _Values()
         self._places: list[tuple[nn.Module, str, nn.Module, _Gated]] = []
         self._shape = (anatomy.layers, max(found.heads for found in anatomy.present()))
-        self._active = False
         for found in anatomy.present():
             parent, _, child = found.output.rpartition(".")
             inner = hf.get_submodule(found.output)
@@ -78,9 +81,8 @@ class Gating:
     @contextmanager
     def __call__(self, values: Any) -> Iterator[None]:
         tensor = self._checked(values)
-        if self._active:
-            raise GateError("this model is gated already; multiply the gate sets and gate it once.")
-        self._active, self._values.tensor = True, tensor
+        self._require_ungated()
+        self._values.tensor = tensor
         try:
             for parent, child, _, gated in self._places:
                 parent._modules[child] = gated
@@ -89,7 +91,14 @@ class Gating:
             for parent, child, inner, _ in self._places:
                 parent._modules[child] = inner
             del self._values.tensor
-            self._active = False
+
+    def _require_ungated(self) -> None:
+        for parent, child, inner, _ in self._places:
+            current = parent._modules.get(child)
+            if isinstance(current, _Gated):  # by this object or by another one for the same model
+                raise GateError("this model is gated already; multiply the gate sets and gate it once.")
+            if current is not inner:
+                raise GateError(f"{child} was replaced after the model was loaded; load it again.")
 
     def _checked(self, values: Any) -> Tensor:
         tensor = values if isinstance(values, Tensor) else torch.as_tensor(values)

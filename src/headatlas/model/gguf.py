@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,11 @@ def read_gguf(path: Path, dtype: Any = torch.float32, **options: Any) -> tuple[A
         raise ModelSourceError(f"reading {path.name!r} needs the package gguf: pip install 'headatlas[gguf]'")
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
-        read, info = AutoModelForCausalLM.from_pretrained(
-            **where, dtype=dtype, output_loading_info=True, **options
-        )
-        tokenizer = AutoTokenizer.from_pretrained(**where)
+        with _no_bar():
+            read, info = AutoModelForCausalLM.from_pretrained(
+                **where, dtype=dtype, output_loading_info=True, **options
+            )
+            tokenizer = AutoTokenizer.from_pretrained(**where)
     except ModelSourceError:
         raise
     except Exception as error:  # the readers below raise whatever a broken file happens to trip
@@ -33,6 +36,19 @@ def read_gguf(path: Path, dtype: Any = torch.float32, **options: Any) -> tuple[A
     if info["missing_keys"]:
         raise ModelSourceError(f"{path.name!r} lacks weights: {_some(info['missing_keys'])}.")
     return _plain(read), tokenizer
+
+
+@contextmanager
+def _no_bar() -> Iterator[None]:
+    """transformers shows a bar while it reads GGUF, whatever it was told about bars."""
+    import transformers.modeling_gguf_pytorch_utils as reader
+
+    bar = getattr(reader, "tqdm", None)
+    reader.tqdm = lambda items, **_: items
+    try:
+        yield
+    finally:
+        reader.tqdm = bar
 
 
 def _plain(read: Any) -> Any:

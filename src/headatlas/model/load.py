@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,8 +74,9 @@ def load_model(
         name, commit = _name_of(hf), None
         _refuse_other_kinds(hf.config, name, loaded=True)
     else:
-        located = locate(source, revision)
         with _quiet():
+            located = locate(source, revision)
+        with _quiet(bars=located.on_hub and not located.local_only):
             hf, read = _read(located, kind, trust_remote_code, options)
         name, commit = located.name, located.commit()
         tokenizer = tokenizer if tokenizer is not None else read
@@ -214,14 +216,15 @@ def _device(device: str | torch.device | None) -> torch.device:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Loading bars and notes of transformers off; what matters of them becomes an error here."""
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+def _quiet(bars: bool = False) -> Iterator[None]:
+    """Notes of transformers off (what matters of them becomes an error here); bars for downloads only."""
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    if not bars or not sys.stderr.isatty():
+        logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(level)
-        if bars:
+        if had_bars:
             logging.enable_progress_bar()

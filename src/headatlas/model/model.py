@@ -110,5 +110,6 @@ def gates(model: Model, values: Any) -> AbstractContextManager[None]:
     as it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
 
     Gating a gated model is refused. When the block ends, also by an error, the model is as before.
+    With gradient checkpointing call `backward` inside the block: it runs the model again.
     """
     return model.gates(values)

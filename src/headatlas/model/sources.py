@@ -50,6 +50,7 @@ class Sources:
     # --- embedding ---
 
     @property
+    @torch.no_grad()
     def embedding_scale(self) -> float | None:
         """The factor on embedding rows, or None where the model does more than multiply."""
         if not self._known_scale:
