@@ -8,13 +8,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from headatlas import load_model
 from headatlas.model import gating as gating_module
 from headatlas.model import proof as proof_module
 from headatlas.model import weights as weights_module
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.gating import Gating
 from headatlas.model.proof import self_check
-from support.heads import KINDS, model_of
+from support.heads import KINDS
+from support.tiny import build_tiny
 
 ONE_ATTENTION_LAYER = {"hybrid with linear attention", "hybrid with state space"}
 GROUPED = {
@@ -35,15 +37,20 @@ GROUPED = {
 
 
 @functools.cache
-def built(kind):
-    return model_of(kind)
+def built(kind, dtype=torch.float32):
+    model_type, overrides = KINDS[kind]
+    return load_model(build_tiny(model_type, **overrides).to(dtype))
 
 
 def pytest_generate_tests(metafunc):
-    """Each sabotage is tried on every kind that it can be done to."""
+    """Each sabotage is tried on every kind that it can be done to, also where rounding is coarse."""
     if "model" in metafunc.fixturenames:
         kinds = getattr(metafunc.function, "kinds", list(KINDS))
-        metafunc.parametrize("model", kinds, indirect=True)
+        half = [
+            pytest.param((kind, torch.bfloat16), id=f"{kind}, bf16", marks=pytest.mark.slow) for kind in kinds
+        ]
+        full = [pytest.param((kind, torch.float32), id=kind) for kind in kinds]
+        metafunc.parametrize("model", full + half, indirect=True)
 
 
 def on(kinds):
@@ -57,7 +64,7 @@ def on(kinds):
 
 @pytest.fixture
 def model(request):
-    return built(request.param)
+    return built(*request.param)
 
 
 def test_the_lists_of_kinds_are_right():
