@@ -7,6 +7,7 @@ python scripts/survey_models.py --only llama gpt2
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import warnings
@@ -65,6 +66,11 @@ def _has_first_mlp(model: Model) -> bool:
         return False
 
 
+def _bound(deviation: float) -> str:
+    """The next power of ten above, so that rounding does not rewrite the page at every run."""
+    return f"< 1e{math.floor(math.log10(deviation)) + 1}" if deviation else "0"
+
+
 def report(verdicts: list[Verdict]) -> str:
     """docs/models.md"""
     by = {kind: [v for v in verdicts if v.verdict == kind] for kind in (PASS, REFUSED, NOT_BUILT)}
@@ -106,7 +112,7 @@ def report(verdicts: list[Verdict]) -> str:
         "| type | architecture | values | deviation | holes | first MLP |",
         "|---|---|---|---|---|---|",
         *(
-            f"| {v.model_type} | {v.architecture} | {v.kinds} | {v.worst:.0e} | {v.holes or ''} "
+            f"| {v.model_type} | {v.architecture} | {v.kinds} | {_bound(v.worst)} | {v.holes or ''} "
             f"| {'yes' if v.first_mlp else 'no'} |"
             for v in by[PASS]
         ),

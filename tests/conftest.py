@@ -30,5 +30,14 @@ def pytest_runtest_makereport(item, call):
             report.longrepr = f"{item.nodeid} was skipped in CI and is not on the list: {call.excinfo.value}"
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """A whole file can be skipped while it is read, by `importorskip`."""
+    report = (yield).get_result()
+    if report.skipped and os.environ.get("CI") == "true":
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped in CI: {report.longrepr}"
+
+
 def pytest_report_header(config):
     return "skips allowed in CI: " + "; ".join(f"{test} ({why})" for test, why in MAY_SKIP_IN_CI.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ def test_every_spelling_names_the_same_head(layer, head):
         f"a{layer}.h{head}",
         f" L{layer}H{head} ",
         (layer, head),
+        (np.int64(layer), np.int32(head)),
         [layer, head],
         expected,
     ]
@@ -40,7 +42,9 @@ def test_other_text_names_no_head_and_says_how_to_write_one(text):
             Head.parse(text)
 
 
-@pytest.mark.parametrize("name", ["", "5", "L5", "H3", "L5H3x", "5,3", "L-1H2", (1,), (1, 2, 3), ("a", "b")])
+@pytest.mark.parametrize(
+    "name", ["", "5", "L5", "H3", "L5H3x", "5,3", "L-1H2", (1,), (1, 2, 3), ("a", "b"), 5, None]
+)
 def test_not_heads(name):
     with pytest.raises(HeadNameError):
         Head.parse(name)
@@ -65,7 +69,8 @@ def test_a_ragged_model_has_holes():
     assert spec.shape == (3, 3)
     assert [str(head) for head in spec] == ["L0H0", "L0H1", "L2H0", "L2H1", "L2H2"]
     assert len(spec) == 5
-    assert Head(2, 2) in spec and Head(1, 0) not in spec and Head(0, 2) not in spec and "L0H0" not in spec
+    assert Head(2, 2) in spec and "L0H0" in spec and (0, 1) in spec
+    assert Head(1, 0) not in spec and "L0H2" not in spec and "nonsense" not in spec and 7 not in spec
     assert spec.require("0.1") == Head(0, 1)
 
 

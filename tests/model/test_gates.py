@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas import GateError, gates, load_model
+from headatlas import GateError, Head, HeadNameError, ModelRefusedError, gates, load_model
 from support.heads import KINDS, logits, model_of
 from support.tiny import build_tiny, sample_ids
 
@@ -82,35 +83,22 @@ def test_each_row_has_its_own_gates(kind):
         assert torch.allclose(together[row], alone[0], atol=2e-5)
 
 
-@torch.no_grad()
-def test_rows_folded_into_positions():
-    """A projection that is called on [row · position, channel]."""
+def test_rows_folded_into_positions_are_refused():
+    """A projection on [row · position, channel]: nothing there says which row is whose."""
 
-    class Folded(torch.nn.Linear):
+    class Fold(torch.nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.linear = inner
+
         def forward(self, z):
-            return super().forward(z)
+            return self.linear(z.flatten(0, 1)).unflatten(0, z.shape[:2])
 
-    model = load_model(build_tiny("llama"))
-    for layer in model.hf.model.layers:
-        attention, old = layer.self_attn, layer.self_attn.o_proj
-
-        class Fold(torch.nn.Module):
-            def __init__(self, inner):
-                super().__init__()
-                self.inner_linear = inner
-
-            def forward(self, z):
-                return self.inner_linear(z.flatten(0, 1)).unflatten(0, z.shape[:2])
-
-        attention.o_proj = Fold(old)
-    folded = load_model(model.hf)
-    assert folded.attention(0).output.endswith("inner_linear")
-    values = random_gates(folded, 3)
-    with gates(folded, values):
-        together = logits(folded, IDS)
-    for row in range(3):
-        with gates(folded, values[row]):
-            assert torch.allclose(together[row], logits(folded, IDS[row : row + 1])[0], atol=2e-5)
+    hf = build_tiny("llama")
+    for layer in hf.model.layers:
+        layer.self_attn.o_proj = Fold(layer.self_attn.o_proj)
+    with pytest.raises(ModelRefusedError, match=r"as \[row, position, channel\]"):
+        load_model(hf)
 
 
 def test_gradient_against_finite_differences():
@@ -195,11 +183,17 @@ def test_a_projection_that_was_replaced_is_noticed():
         pass
 
 
-def test_what_is_saved_inside_a_block_is_the_model(llama, tmp_path):
-    names = list(llama.hf.state_dict())
+@torch.no_grad()
+def test_inside_a_block_the_model_keeps_its_names(llama, tmp_path):
+    names, plain = list(llama.hf.state_dict()), logits(llama, IDS)
+    parameters = [(name, id(parameter)) for name, parameter in llama.hf.named_parameters()]
     with gates(llama, random_gates(llama)):
         assert list(llama.hf.state_dict()) == names
+        assert [(name, id(parameter)) for name, parameter in llama.hf.named_parameters()] == parameters
+        llama.hf.load_state_dict(llama.hf.state_dict())
         llama.hf.save_pretrained(tmp_path)
+        copied = copy.deepcopy(llama.hf)
+    assert torch.equal(copied(input_ids=IDS, use_cache=False).logits, plain)
     again = load_model(tmp_path)
     assert again.spec.content_hash == llama.spec.content_hash
 
@@ -241,6 +235,10 @@ def test_gradient_checkpointing(llama):
         loss = logits(model, IDS).square().sum()
     with pytest.raises(torch.utils.checkpoint.CheckpointError):
         loss.backward()  # outside: noticed, not silently wrong
+    with gates(model, values):
+        loss = logits(model, IDS).square().sum()
+    with gates(model, random_gates(model, seed=1)), pytest.raises(GateError, match="inside the gated block"):
+        loss.backward()  # in another block: it would be computed again with other gates
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3,), (3, 5), (2, 2, 3, 4), (2, 4, 3)])
@@ -267,6 +265,34 @@ def test_lists_arrays_and_integers_are_gates_too(llama):
     for same in (values, values.tolist(), values.numpy(), values.numpy().astype(np.float64), values.bool()):
         with gates(llama, same):
             assert torch.equal(logits(llama, IDS), expected)
+
+
+@torch.no_grad()
+def test_heads_by_name(llama):
+    values = torch.ones(llama.spec.shape)
+    values[1, 2], values[0, 3] = 0, 0.5
+    with gates(llama, values):
+        expected = logits(llama, IDS)
+    for named in ({"L1H2": 0, "0.3": 0.5}, {Head(1, 2): 0, (0, 3): 0.5}):
+        with gates(llama, named):
+            assert torch.equal(logits(llama, IDS), expected)
+    with pytest.raises(HeadNameError, match="heads 0 to 3"):
+        gates(llama, {"L1H9": 0})
+
+
+@pytest.mark.parametrize("values", [None, "L1H2", [[1, 2], [3]], object()])
+def test_what_are_no_gates(llama, values):
+    with pytest.raises(GateError, match=r"must be a tensor.*\[layer, head\] = \[3, 4\]"):
+        gates(llama, values)
+
+
+def test_gates_are_real_and_go_on_a_model(llama):
+    with pytest.raises(GateError, match="real numbers"):
+        gates(llama, torch.ones(3, 4, dtype=torch.complex64))
+    with pytest.raises(GateError, match="the Model that load_model gives, not a LlamaForCausalLM"):
+        gates(llama.hf, torch.ones(3, 4))
+    with pytest.raises(GateError, match="shape"):
+        gates(llama, torch.ones(3))  # at once, also without `with`
 
 
 @torch.no_grad()

@@ -14,6 +14,8 @@ import torch
 from transformers import AutoModel, BertConfig, PreTrainedTokenizerFast, T5Config
 
 from headatlas import (
+    GateError,
+    HeadatlasError,
     ModelRefusedError,
     ModelSourceError,
     RequestError,
@@ -24,6 +26,7 @@ from headatlas import (
 from headatlas.model import EMBEDDED
 from support.hub import COMMIT, hub
 from support.tiny import build_tiny, sample_ids
+from support.tiny_gguf import write_tiny_gguf
 
 
 @pytest.fixture(scope="module")
@@ -305,8 +308,32 @@ def test_foreign_code_is_not_run_unasked(copy):
 
 def test_a_decoder_that_looks_ahead_is_refused():
     hf = build_tiny("xlm", causal=False)
-    with pytest.raises(ModelRefusedError, match="a later token changes earlier logits"):
+    with pytest.raises(ModelRefusedError, match="later tokens are seen by earlier ones"):
         load_model(hf)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_faint_look_ahead_is_refused_too(dtype):
+    """In half precision the leak is smaller than rounding elsewhere; the patterns show it."""
+    hf = build_tiny("xlm", causal=False)
+    with torch.no_grad():
+        for attention in hf.transformer.attentions:
+            attention.out_lin.weight.mul_(0.05)
+    with pytest.raises(ModelRefusedError, match="later tokens are seen"):
+        load_model(hf.to(dtype))
+
+
+def test_parts_with_their_own_attention_code():
+    """The text part is looked at in plain code, whatever the other parts use, and gets its own back."""
+    hf = build_tiny("gemma3", attn_implementation="sdpa")
+    hf.set_attn_implementation({"": "eager", "text_config": "sdpa", "vision_config": "sdpa"})
+    before = [hf.config._attn_implementation, *(p._attn_implementation for p in parts(hf))]
+    assert load_model(hf).check.passed
+    assert [hf.config._attn_implementation, *(p._attn_implementation for p in parts(hf))] == before
+
+
+def parts(hf):
+    return [hf.config.text_config, hf.config.vision_config]
 
 
 def test_attention_codes_that_disagree_are_refused(monkeypatch):
@@ -337,6 +364,64 @@ def test_a_refusal_carries_the_check():
 def test_a_loaded_model_is_not_changed(option):
     with pytest.raises(RequestError, match=f"{next(iter(option))} cannot be changed"):
         load_model(build_tiny("llama"), **option)
+
+
+@pytest.mark.parametrize("source", [None, 5, "", {"a": 1}])
+def test_what_is_no_model_at_all(source):
+    with pytest.raises(RequestError, match="is no model: give a name"):
+        load_model(source)
+
+
+def test_modules_of_other_kinds():
+    with pytest.raises(RequestError, match="a Linear is no transformers model"):
+        load_model(torch.nn.Linear(2, 2))
+    with pytest.raises(ModelRefusedError, match="no logits: load the class that has a language-model head"):
+        load_model(build_tiny("gpt2").transformer)
+
+
+def test_a_model_is_not_loaded_inside_its_own_gates():
+    model = load_model(build_tiny("llama"))
+    with gates(model, torch.ones(3, 4)), pytest.raises(GateError, match="outside the gated block"):
+        load_model(model.hf)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "~nobody-of-that-name/x", "\0"])
+def test_names_that_no_file_system_takes(name):
+    with pytest.raises(RequestError) as caught:
+        load_model(name)
+    assert len(str(caught.value)) < 400
+
+
+def test_an_address_is_no_name():
+    with pytest.raises(ModelSourceError, match="give the name on the hub"):
+        load_model("https://example.org/gpt2")
+
+
+def test_the_old_name_of_dtype(folder):
+    assert load_model(folder, torch_dtype=torch.bfloat16).spec.dtype == "bfloat16"
+
+
+def test_gguf_and_device_map(tmp_path):
+    write_tiny_gguf(tmp_path / "t.gguf")
+    with pytest.raises(RequestError, match="device_map cannot be used with a GGUF file"):
+        load_model(tmp_path / "t.gguf", device_map="auto")
+
+
+def test_a_folder_without_tokenizer_files_has_none(tmp_path):
+    build_tiny("gpt2").save_pretrained(tmp_path)  # its type makes an empty one from nothing
+    assert load_model(tmp_path).tokenizer is None
+
+
+def test_no_memory_is_no_refusal(folder, monkeypatch):
+    import headatlas.model.load as module
+
+    def full(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(module, "self_check", full)
+    with pytest.raises(HeadatlasError, match="no memory left") as caught:
+        load_model(folder)
+    assert caught.value.exit_code == 1
 
 
 def test_wrong_options(folder):

@@ -79,11 +79,11 @@ def outcome(model, anatomy):
 
 
 def refused(model, anatomy):
-    """Also by shapes that do not fit at all; `load_model` turns those into a refusal as well."""
+    """By a verdict; where layers differ in width, shapes that do not fit at all are a refusal too."""
     try:
         return not outcome(model, anatomy).passed
     except RuntimeError:
-        return True
+        return len({found.heads * found.head_dim for found in model.anatomy.present()}) > 1
 
 
 def with_values(model, change):
@@ -227,3 +227,74 @@ def test_a_forgotten_bias(model, monkeypatch):
         for found in model.anatomy.present()
     )
     assert outcome(model, model.anatomy).passed is not biased
+
+
+# --- what a first version of the check let pass ---
+
+
+def many_heads(dtype, heads=64, **changes):
+    sizes = {
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads // 4,
+        "head_dim": 4,
+        "hidden_size": 64,
+    }
+    tiny = build_tiny("llama", **sizes)
+    for change in changes.values():
+        change(tiny)
+    return load_model(tiny.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_any_two_of_many_heads_swapped(dtype, monkeypatch):
+    """With 64 heads, one pair is a small part of the whole: each head must be looked at alone."""
+    model = many_heads(dtype)
+    true_slice, true_forward = weights_module.output_slice, gating_module._Gated.forward
+    random = torch.Generator().manual_seed(0)
+    for _ in range(8):
+        one, other = torch.randperm(64, generator=random)[:2].tolist()
+        swap = {one: other, other: one}
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                proof_module,
+                "output_slice",
+                lambda hf, found, head, swap=swap: true_slice(hf, found, swap.get(head, head)),
+            )
+            assert not outcome(model, model.anatomy).passed
+        order = torch.arange(64)
+        order[[one, other]] = order[[other, one]]
+
+        def swapped_gates(self, z, order=order):
+            values = self.values.tensor
+            self.values.tensor = values[..., order]
+            try:
+                return true_forward(self, z)
+            finally:
+                self.values.tensor = values
+
+        with monkeypatch.context() as patch:
+            patch.setattr(gating_module._Gated, "forward", swapped_gates)
+            assert not outcome(model, model.anatomy).passed
+
+
+def test_layers_off_by_one_where_most_heads_are_dead():
+    """As in a pruned checkpoint: only head 0 of each layer writes anything."""
+
+    @torch.no_grad()
+    def prune(tiny):
+        for layer in tiny.model.layers:
+            layer.self_attn.o_proj.weight[:, 4:] = 0
+
+    model = many_heads(torch.float32, heads=8, prune=prune)
+    assert outcome(model, model.anatomy).passed
+    first, *rest = model.anatomy.attention
+    shifted = [replace(found, layer=layer) for layer, found in enumerate([*rest, first])]
+    assert not outcome(model, Anatomy(model.anatomy.blocks, tuple(shifted))).passed
+
+
+def test_as_many_layers_as_streams():
+    """Rows of the probe must not be taken for the parallel streams of a model, or the other way."""
+    for layers in (2, 4):
+        kinds = ["sliding_attention", "full_attention"] * (layers // 2)
+        tiny = build_tiny("gemma3n_text", num_hidden_layers=layers, layer_types=kinds, num_kv_shared_layers=0)
+        assert load_model(tiny).check.passed

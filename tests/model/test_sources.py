@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from headatlas import ModelRefusedError, RequestError, load_model
+from headatlas import GateError, ModelRefusedError, RequestError, gates, load_model
 from support.tiny import build_tiny
 
 TOKENS = torch.arange(5, 35)
@@ -80,6 +80,17 @@ def opt(hf):  # the MLP is no module
     return x, block.fc2(block.activation_fn(block.fc1(block.final_layer_norm(x))))
 
 
+def gemma4_text(hf):  # a second branch follows the MLP; experts stand beside it
+    block, x = hf.model.layers[0], hf.model.embed_tokens(TOKENS)
+    seen = []
+    handle = block.post_feedforward_layernorm.register_forward_hook(lambda m, a, out: seen.append(out))
+    silence = block.self_attn.o_proj.register_forward_hook(lambda m, a, out: torch.zeros_like(out))
+    hf(input_ids=TOKENS[:, None], use_cache=False)
+    handle.remove()
+    silence.remove()
+    return x, seen[0][:, 0]
+
+
 def bert(hf):  # norms after the sums; embeddings are normed, with position 0
     embedded = hf.bert.embeddings(TOKENS[:, None])[:, 0]
     block = hf.bert.encoder.layer[0]
@@ -97,7 +108,7 @@ def bloom(hf):  # a norm on the embeddings
 OPTIONS = {"granite": {"embedding_multiplier": 12.0, "residual_multiplier": 0.22}}
 FORMULAS = [
     llama, gpt2, gemma2, recurrent_gemma, gptj, gpt_neox, falcon, olmo2, granite, mixtral,
-    granitemoeshared, falcon_h1, opt, bert, bloom,
+    granitemoeshared, falcon_h1, opt, gemma4_text, bert, bloom,
 ]  # fmt: skip
 
 
@@ -136,13 +147,53 @@ def test_several_streams_have_no_such_vectors():
         model.source_vectors(TOKENS)
 
 
+def test_adapters_after_the_mlp_are_not_taken_for_it():
+    with pytest.raises(ModelRefusedError, match="'embedding' can be used"):
+        load_model(build_tiny("xmod")).source_vectors(TOKENS)
+
+
+@pytest.mark.parametrize("size", [16, 72, 80, 141, 143])
+@torch.no_grad()
+def test_any_size_of_vocabulary(size):
+    """The two texts that tell what mixes positions must differ, whichever tokens are drawn."""
+    model = load_model(build_tiny("llama", vocab_size=size))
+    block, ids = model.hf.model.layers[0], torch.arange(3, 9)
+    expected = block.mlp(block.post_attention_layernorm(model.hf.model.embed_tokens(ids)))
+    assert torch.allclose(model.source_vectors(ids), expected, atol=2e-5)
+
+
+@torch.no_grad()
+def test_an_mlp_that_writes_nothing():
+    hf = build_tiny("llama")
+    hf.model.layers[0].mlp.down_proj.weight.zero_()
+    assert load_model(hf).source_vectors(TOKENS).abs().max() == 0
+
+
+@torch.no_grad()
+def test_half_precision():
+    hf = build_tiny("granite", embedding_multiplier=12.0, residual_multiplier=0.85)
+    exact = load_model(hf).source_vectors(TOKENS)
+    half = load_model(hf.bfloat16()).source_vectors(TOKENS)
+    assert (half.float() - exact).norm() < 0.03 * exact.norm()
+
+
+def test_inside_a_gated_block_they_are_refused():
+    model = load_model(build_tiny("llama"))
+    with gates(model, torch.zeros(3, 4)), pytest.raises(GateError, match="outside the gated block"):
+        model.source_vectors(TOKENS)
+    assert model.source_vectors(TOKENS).abs().sum() > 0
+
+
 def test_wrong_requests():
     model = load_model(build_tiny("llama"))
+    for tokens in ([1.5], "the", [[1, 2]], 5, ["a"], None):
+        with pytest.raises(RequestError, match="whole numbers"):
+            model.source_vectors(tokens)
     with pytest.raises(RequestError, match="embedding and first_mlp"):
         model.source_vectors(TOKENS, "second_mlp")
-    with pytest.raises(RequestError, match="0 to 159"):
+    with pytest.raises(RequestError, match="from 0 to 159"):
         model.source_vectors([160])
-    with pytest.raises(RequestError, match="0 to 159"):
+    with pytest.raises(RequestError, match="from 0 to 159"):
         model.source_vectors([-1])
     assert model.source_vectors([]).shape == (0, 48)
 

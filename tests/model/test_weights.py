@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headatlas import HeadNameError, RequestError, gates, load_model
+from headatlas import Head, HeadNameError, RequestError, gates, load_model
 from support.heads import KINDS, model_of
 from support.tiny import build_tiny, sample_ids
 
@@ -108,6 +108,23 @@ def test_a_head_that_is_not_there():
         model.value_output(model.spec.heads.index(4), 4)
     with pytest.raises(HeadNameError):
         model.value_output(-1, 0)
+
+
+def test_heads_can_be_named():
+    model = load_model(build_tiny("llama"))
+    expected = model.value_output(1, 2)
+    for name in ("L1H2", Head(1, 2), "a1.h2"):
+        assert torch.equal(model.value_output(name).output, expected.output)
+
+
+@pytest.mark.parametrize("kind", ["separate, full", "Conv1D, fused thirds", "fused, grouped blocks"])
+def test_weights_are_read_as_they_are_inside_a_gated_block(kind):
+    model = model_of(kind)
+    plain = model.value_output(1, 2)
+    for values in (torch.zeros(model.spec.shape), torch.zeros(9, *model.spec.shape)):
+        with gates(model, values):
+            found = model.value_output(1, 2)
+        assert torch.equal(found.value, plain.value) and torch.equal(found.output, plain.output)
 
 
 def test_unembedding():

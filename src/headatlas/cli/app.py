@@ -7,6 +7,7 @@ standard error; a traceback only with `--debug`.
 from __future__ import annotations
 
 import sys
+import traceback
 
 import typer
 from rich.console import Console
@@ -54,7 +55,8 @@ def main() -> None:
         app(arguments, prog_name="headatlas")
     except Exception as error:
         if debug:
-            raise
+            traceback.print_exc()
+            sys.exit(error.exit_code if isinstance(error, HeadatlasError) else 1)
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         if isinstance(error, HeadatlasError):
             console.print("[bold red]error:[/]", escape(str(error)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
@@ -34,7 +35,7 @@ def check(
     from headatlas import load_model
 
     console = Console()
-    status = console.status(f"loading {model} …") if console.is_terminal and not as_json else None
+    status = console.status(escape(f"loading {model} …")) if console.is_terminal and not as_json else None
     try:
         if status:
             status.start()
@@ -71,9 +72,11 @@ def _show(console: Console, spec: ModelSpec | None, outcome: SelfCheck, as_json:
 def _headline(spec: ModelSpec) -> str:
     holes = sum(1 for heads in spec.heads if not heads)
     without = f", {holes} layers without attention" if holes else ""
+    size = spec.parameters
+    millions = f"{size / 1e6:,.0f} M" if size >= 1e6 else f"{size:,}"
     return (
-        f"[bold]{spec.name}[/]  {spec.architecture}, {len(spec):,} heads in {spec.layers} layers{without}, "
-        f"hidden {spec.hidden:,}, vocabulary {spec.vocabulary:,}, {spec.parameters / 1e6:,.0f} M parameters, "
+        f"[bold]{escape(spec.name)}[/]  {spec.architecture}, {len(spec):,} heads in {spec.layers} layers"
+        f"{without}, hidden {spec.hidden:,}, vocabulary {spec.vocabulary:,}, {millions} parameters, "
         f"{spec.dtype}"
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 
 from headatlas.core.errors import HeadNameError
 
@@ -45,6 +46,6 @@ class Head:
             for spelling in _SPELLINGS:
                 if match := spelling.fullmatch(name.strip()):
                     return cls(int(match[1]), int(match[2]))
-        elif len(name) == 2 and all(isinstance(part, int) for part in name):
-            return cls(*name)
+        elif isinstance(name, Sequence) and len(name) == 2 and all(hasattr(n, "__index__") for n in name):
+            return cls(index(name[0]), index(name[1]))  # type: ignore[arg-type]
         raise HeadNameError(f"{name!r} names no head; write it like 'L5H3', '5.3', 'a5.h3' or (5, 3).")

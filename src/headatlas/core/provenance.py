@@ -55,8 +55,13 @@ class ModelSpec:
     def __len__(self) -> int:
         return sum(self.heads)
 
-    def __contains__(self, head: object) -> bool:
-        return isinstance(head, Head) and head.layer < self.layers and head.head < self.heads[head.layer]
+    def __contains__(self, name: object) -> bool:
+        """Is there such a head? `name` as for `Head.parse`; what names no head is not in."""
+        try:
+            head = Head.parse(name)  # type: ignore[arg-type]
+        except HeadNameError:
+            return False
+        return head.layer < self.layers and head.head < self.heads[head.layer]
 
     def require(self, name: str | tuple[int, int] | Head) -> Head:
         """The head of that name, or a `HeadNameError` that says which heads there are."""

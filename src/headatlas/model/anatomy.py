@@ -78,6 +78,11 @@ class Anatomy:
     def layers(self) -> int:
         return len(self.attention)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(layers, most heads in a layer)"""
+        return self.layers, max(found.heads for found in self.present())
+
     def present(self) -> list[Attention]:
         return [found for found in self.attention if found is not None]
 

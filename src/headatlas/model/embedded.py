@@ -56,14 +56,14 @@ class Embedded:
         """The converted copy, made now if need be; None where neither copy nor wheel is there."""
         gguf = self.gguf()
         if gguf is None:
-            copies = sorted((cache_folder() / "models").glob(f"{self.name}-*"))
+            copies = sorted((cache_folder() / "models").glob(f"{self.name}-*-{_FORMAT}"))
             return next((copy for copy in copies if is_sound(copy)), None)
         copy = cache_folder() / "models" / f"{self.name}-{_digest(gguf)[:16]}-{_FORMAT}"
         return copy if is_sound(copy) else _convert(self.name, gguf, copy)
 
     def where(self) -> str:
         """For listings: where the model would come from, without making anything."""
-        if any((cache_folder() / "models").glob(f"{self.name}-*/{_MANIFEST}")):
+        if any((cache_folder() / "models").glob(f"{self.name}-*-{_FORMAT}/{_MANIFEST}")):
             return "cache"
         return "wheel" if self.gguf() else "hub"
 
@@ -125,7 +125,11 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
 def _sweep(folder: Path, pattern: str) -> None:
     """Remove drafts that a killed process left behind; young ones may still be at work."""
     for draft in folder.glob(pattern):
-        if time.time() - draft.stat().st_mtime > _STALE:
+        try:
+            abandoned = time.time() - draft.stat().st_mtime > _STALE
+        except FileNotFoundError:
+            continue  # its process has just put it in place
+        if abandoned:
             shutil.rmtree(draft, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
 """Finds the heads of any decoder, by shape and by experiment; knows no architecture by name.
 
 1. Watch one forward pass. Each softmax over keys is an attention layer; the first linear module
-   that runs after it is the output projection, and its input is the gate point.
+   that runs after it on something new is the output projection, and its input is the gate point.
 2. Where do the values come from? On a one-token sequence a head attends to itself alone, so the
    gate point simply shows the value vectors. Feed random numbers through one candidate module
    after the other and look which of its channels turn up where: this reads off fused, grouped,
@@ -21,8 +21,9 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from headatlas.core import ModelRefusedError
+from headatlas.core import GateError, ModelRefusedError
 from headatlas.model.anatomy import Anatomy, Attention, ValuePath
+from headatlas.model.gating import is_gated
 from headatlas.model.linear import is_linear
 from headatlas.model.trace import AttentionEvent, Call, Trace, first_tensor, hooks, trace
 
@@ -32,23 +33,30 @@ POSITIONS = 11  # length of the probe text; a number of heads this size is not m
 _ROWS = 64  # random vectors per candidate; channels whose signs agree on all of them are the same
 
 
+def _configs(config: Any) -> Iterator[Any]:
+    yield config
+    for key in getattr(config, "sub_configs", {}):
+        if (part := getattr(config, key, None)) is not None:
+            yield from _configs(part)
+
+
 @contextmanager
 def eager(hf: PreTrainedModel) -> Iterator[None]:
-    """The plain attention code inside the block (its softmax can be seen), the former one after."""
-    before = getattr(hf.config, "_attn_implementation", None)
-    setter = getattr(hf, "set_attn_implementation", None)
-    if before == "eager" or setter is None:
-        yield
-        return
+    """The plain attention code inside the block (its softmax can be seen), the former one after.
+
+    The parts of a model that is put together from several may each have their own.
+    """
+    configs = [
+        part for module in hf.modules() if hasattr(module, "config") for part in _configs(module.config)
+    ]
+    before = [(config, getattr(config, "_attn_implementation", None)) for config in configs]
     try:
-        setter("eager")
-    except (ValueError, ImportError):
-        yield
-        return
-    try:
+        for config in configs:
+            config._attn_implementation = "eager"
         yield
     finally:
-        setter(before)
+        for config, implementation in before:  # setting one sets its parts: from the outside in
+            config._attn_implementation = implementation
 
 
 def _special_ids(config: Any) -> set[int]:
@@ -112,6 +120,8 @@ def find_heads(hf: PreTrainedModel) -> Anatomy:
     """The anatomy of a decoder, or a `ModelRefusedError` with the reason."""
     if not isinstance(hf.get_input_embeddings(), nn.Embedding):
         raise ModelRefusedError("the model does not read one stream of tokens.")
+    if is_gated(hf):
+        raise GateError("this model is gated; load it outside the gated block.")
     with eager(hf):
         clean = trace(hf, random_ids(hf, 1, POSITIONS))
         blocks, sites = _sites(hf, clean)
@@ -170,9 +180,14 @@ def _output_projection(clean: Trace, event: AttentionEvent, until: int) -> Call:
     for call in clean.calls:
         if not event.time < call.start < until or not is_linear(call.module) or id(call.input) in old:
             continue
-        if call.input is not None and call.input.shape[-1] % event.heads == 0:
-            return call
-        break
+        if call.input is None or call.input.shape[-1] % event.heads:
+            break
+        if call.input.shape[:-1] != (1, POSITIONS):
+            raise ModelRefusedError(
+                f"{event.owner}: no output projection takes up the heads as [row, position, channel] "
+                f"(the next linear, {call.name}, is called on {list(call.input.shape)})."
+            )
+        return call
     raise ModelRefusedError(f"{event.owner}: no linear output projection takes up the heads.")
 
 

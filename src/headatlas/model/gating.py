@@ -8,8 +8,9 @@ calls, but by default not which hooks that module has: hooks set later are silen
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from transformers import PreTrainedModel
 from headatlas.core import GateError
 from headatlas.model.anatomy import Anatomy
 
-__all__ = ["Gating"]
+__all__ = ["Gating", "is_gated", "ungated"]
 
 
 class _Values:
@@ -29,40 +30,73 @@ class _Values:
 
 
 class _Gated(nn.Module):
-    """Stands in for an output projection and gates what it is given."""
+    """Stands in for an output projection and gates what it is given.
+
+    It holds the projection's own parameters under their own names, so that inside a gated block
+    `parameters`, `state_dict`, `to` and the like see the model as it is.
+    """
 
     def __init__(self, inner: nn.Module, layer: int, heads: int, head_dim: int, values: _Values) -> None:
         super().__init__()
-        self.inner = inner
+        self._parameters, self._buffers, self._modules = inner._parameters, inner._buffers, inner._modules
+        object.__setattr__(self, "inner", inner)  # not as a module of this one: names stay the same
         self.layer, self.heads, self.head_dim = layer, heads, head_dim
         self.values = values
+        self.runs = 0
 
     def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            self._count()
         gate = self.values.tensor[..., self.layer, : self.heads].to(device=z.device, dtype=z.dtype)
         if gate.ndim == 2:  # one gate set per row
             if gate.shape[0] != z.shape[0]:
-                gate = self._spread(gate, z)
-            elif z.ndim == 3:
-                gate = gate.unsqueeze(1)
+                raise GateError(
+                    f"gates for {gate.shape[0]} rows, but a batch of {z.shape[0]} rows (generation with "
+                    "beams or several answers repeats rows: repeat the gates likewise)."
+                )
+            gate = gate.unsqueeze(1)
         heads = z.unflatten(-1, (self.heads, self.head_dim))
         return self.inner((heads * gate.unsqueeze(-1)).flatten(-2), *args, **kwargs)
 
-    def _spread(self, gate: Tensor, z: Tensor) -> Tensor:
-        """Some models fold rows and positions into one axis before the output projection."""
-        if z.ndim != 2 or z.shape[0] % gate.shape[0]:
-            raise GateError(f"gates for {gate.shape[0]} rows, but a batch of {z.shape[0]} rows.")
-        return gate.repeat_interleave(z.shape[0] // gate.shape[0], dim=0)
+    def _count(self) -> None:
+        """Gradient checkpointing runs layers again during backward, with the gates of that moment.
+
+        A layer that is run again more often than this block has run it belongs to another block.
+        """
+        if torch._C._current_graph_task_id() == -1:
+            self.runs += torch.is_grad_enabled()
+        elif self.runs:
+            self.runs -= 1
+        else:
+            raise GateError(
+                "with gradient checkpointing, call backward inside the gated block of its forward pass."
+            )
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The names of a checkpoint that is saved inside a gated block are the model's own."""
+        """Quantised projections save more than their parameters."""
         return self.inner.state_dict(*args, **kwargs)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> nn.Module:
+        """A copy of a gated model is a plain model."""
+        return copy.deepcopy(self.inner, memo)
+
     def __getattr__(self, name: str) -> Any:
-        """What a model asks of its projection (`weight`, `in_features`) the projection answers."""
+        """What a model asks of its projection (`in_features`) the projection answers."""
         try:
             return super().__getattr__(name)
         except AttributeError:
-            return getattr(super().__getattr__("inner"), name)
+            return getattr(self.inner, name)
+
+
+def is_gated(hf: nn.Module) -> bool:
+    """Is some gated block at work on this model?"""
+    return any(isinstance(module, _Gated) for module in hf.modules())
+
+
+def ungated(hf: nn.Module, name: str) -> nn.Module:
+    """The module of that name: inside a gated block the projection itself, not its stand-in."""
+    module = hf.get_submodule(name)
+    return module.inner if isinstance(module, _Gated) else module
 
 
 class Gating:
@@ -71,20 +105,23 @@ class Gating:
     def __init__(self, hf: PreTrainedModel, anatomy: Anatomy) -> None:
         self._values = _Values()
         self._places: list[tuple[nn.Module, str, nn.Module, _Gated]] = []
-        self._shape = (anatomy.layers, max(found.heads for found in anatomy.present()))
+        self._shape = anatomy.shape
         for found in anatomy.present():
             parent, _, child = found.output.rpartition(".")
             inner = hf.get_submodule(found.output)
             gated = _Gated(inner, found.layer, found.heads, found.head_dim, self._values)
             self._places.append((hf.get_submodule(parent), child, inner, gated))
 
+    def __call__(self, values: Any) -> AbstractContextManager[None]:
+        return self._block(self._checked(values))
+
     @contextmanager
-    def __call__(self, values: Any) -> Iterator[None]:
-        tensor = self._checked(values)
+    def _block(self, tensor: Tensor) -> Iterator[None]:
         self._require_ungated()
         self._values.tensor = tensor
         try:
             for parent, child, _, gated in self._places:
+                gated.runs = 0
                 parent._modules[child] = gated
             yield
         finally:
@@ -101,13 +138,17 @@ class Gating:
                 raise GateError(f"{child} was replaced after the model was loaded; load it again.")
 
     def _checked(self, values: Any) -> Tensor:
-        tensor = values if isinstance(values, Tensor) else torch.as_tensor(values)
+        layers, heads = self._shape
+        wanted = (
+            f"this model takes [layer, head] = [{layers}, {heads}] for all rows, or "
+            f"[row, layer, head] = [rows, {layers}, {heads}]."
+        )
+        try:
+            tensor = values if isinstance(values, Tensor) else torch.as_tensor(values)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise GateError(f"gates must be a tensor, an array or nested lists; {wanted}") from error
         if tensor.ndim not in (2, 3) or tuple(tensor.shape[-2:]) != self._shape:
-            layers, heads = self._shape
-            raise GateError(
-                f"gates of shape {list(tensor.shape)}; this model takes [layer, head] = [{layers}, {heads}]"
-                f" for all rows, or [row, layer, head] = [rows, {layers}, {heads}]."
-            )
-        if not tensor.is_floating_point():
-            tensor = tensor.to(torch.get_default_dtype())
-        return tensor
+            raise GateError(f"gates of shape {list(tensor.shape)}; {wanted}")
+        if tensor.is_complex():
+            raise GateError("gates are real numbers.")
+        return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())

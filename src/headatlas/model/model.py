@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from headatlas.core import Head, ModelSpec, RequestError
+from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import input_device
-from headatlas.model.gating import Gating
+from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.proof import SelfCheck
 from headatlas.model.sources import Sources
@@ -58,6 +58,11 @@ class Model:
 
     def gates(self, values: Any) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
+        if isinstance(values, Mapping):
+            named = {self.spec.require(name): value for name, value in values.items()}
+            values = torch.ones(self.spec.shape)
+            for head, value in named.items():
+                values[head.layer, head.head] = value
         return self._gating(values)
 
     def attention(self, layer: int) -> Attention:
@@ -67,25 +72,41 @@ class Model:
         assert found is not None
         return found
 
-    def value_output(self, layer: int, head: int) -> ValueOutput:
+    def value_output(self, layer: int | str | Head, head: int | None = None) -> ValueOutput:
         """(W_V [hidden, head_dim], W_O [head_dim, hidden]) of one query head.
 
+        The head as two numbers, `value_output(5, 3)`, or as one name, `value_output("L5H3")`.
         Heads that share a key/value head share W_V. In the weights' own dtype and device;
         quantised weights are dequantised for this one head.
         """
-        name = self.spec.require((layer, head))
+        name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
         return read_head(self.hf, self.attention(name.layer), name.head)
 
     def source_vectors(self, tokens: Tensor | Sequence[int], kind: str = "first_mlp") -> Tensor:
         """[token, hidden]: what tokens bring to the heads; `kind` is one of `SOURCES`."""
         if kind not in SOURCES:
             raise RequestError(f"no source vectors of kind {kind!r}; there are {' and '.join(SOURCES)}.")
-        ids = torch.as_tensor(tokens, dtype=torch.long, device=self.device)
-        if ids.ndim != 1 or (len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < self.spec.vocabulary):
-            raise RequestError(f"token ids must be one list of numbers from 0 to {self.spec.vocabulary - 1}.")
+        ids = self._token_ids(tokens)
+        if is_gated(self.hf):
+            raise GateError(
+                "source vectors are those of the plain model; ask for them outside the gated block."
+            )
         if not len(ids):
             return torch.empty(0, self.spec.hidden, dtype=self.hf.dtype, device=self.device)
         return self._sources.embedding(ids) if kind == "embedding" else self._sources.first_mlp(ids)
+
+    def _token_ids(self, tokens: Any) -> Tensor:
+        try:
+            ids = torch.as_tensor(tokens, device=self.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise RequestError("tokens are given as ids: one list of whole numbers.") from error
+        if ids.ndim != 1 or (len(ids) and (ids.is_floating_point() or ids.is_complex())):
+            raise RequestError(
+                f"tokens are one list of whole numbers, not {ids.dtype} of shape {list(ids.shape)}."
+            )
+        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < self.spec.vocabulary:
+            raise RequestError(f"token ids go from 0 to {self.spec.vocabulary - 1}.")
+        return ids.long()
 
     def unembedding(self) -> Tensor:
         """W_U [hidden, vocabulary], without bias."""
@@ -97,19 +118,22 @@ class Model:
             return weight.T
         return columns_of(output, torch.arange(width_out(output)))
 
-    def __contains__(self, head: object) -> bool:
-        return isinstance(head, Head) and head in self.spec
-
 
 def gates(model: Model, values: Any) -> AbstractContextManager[None]:
     """Gate every head of `model` inside a `with` block.
 
     `values` is [layer, head] for all rows, or [row, layer, head] with one gate set per row of the
-    batch: a tensor (gradients flow into it), an array or nested lists, of shape `model.spec.shape`.
-    Each head's output is multiplied by its value before the output projection: 1 leaves the model
-    as it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
+    batch: a tensor (gradients flow into it), an array or nested lists, of shape `model.spec.shape`;
+    or a mapping from heads to values, all others being one: `{"L5H3": 0}`. A tensor is read at each
+    forward pass, so an optimiser may step inside the block.
+
+    Each head's output is multiplied by its value before the output projection: 1 leaves the model as
+    it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
 
     Gating a gated model is refused. When the block ends, also by an error, the model is as before.
     With gradient checkpointing call `backward` inside the block: it runs the model again.
+    Gates hold for all threads that use the model.
     """
+    if not isinstance(model, Model):
+        raise GateError(f"gates takes the Model that load_model gives, not a {type(model).__name__}.")
     return model.gates(values)

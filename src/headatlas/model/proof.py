@@ -2,9 +2,9 @@
 
 Four statements are put to the test on a few random tokens, layer by layer:
 
-*gate*     Gating a head equals taking its slice of W_O out of the output projection, with one head
-           off in each layer and with random gates on all heads at once. What enters the block that
-           the head is said to lie in stays the same, what leaves it changes.
+*gate*     A head let through alone adds its slice of W_O times its output, for every head. Gating
+           equals taking slices out of W_O, with the heads of one layer off and with random gates on
+           all heads. With a layer's heads off, what enters its block stays, what leaves it changes.
 *pattern*  Where one position alone has a value of one, each head's output is that head's attention
            weight for the position, in every component. So the slices at the gate point are heads,
            and they are in the order of the attention patterns.
@@ -12,13 +12,14 @@ Four statements are put to the test on a few random tokens, layer by layer:
            gives the head outputs that the model computed.
 *ones*     With all gates at one the logits are the same, bit for bit.
 
-Two more make sure that this is the right thing to test: a later token never changes an earlier
-logit (*causal*), and the plain attention code, whose patterns can be seen, computes the same logits
-as the attention code that the model was loaded with (*kernels*).
+Two more make sure that this is the right thing to test: no head attends to a later position and a
+later token does not change earlier logits (*causal*), and the plain attention code, whose patterns
+can be seen, computes the same logits as the code that the model was loaded with (*kernels*).
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -30,7 +31,8 @@ from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import POSITIONS, eager, random_ids, rows_first
-from headatlas.model.gating import Gating
+from headatlas.model.gating import Gating, ungated
+from headatlas.model.linear import exact
 from headatlas.model.trace import Trace, first_tensor, hooks, logits_of, run_until, trace
 from headatlas.model.weights import head_values, output_slice
 
@@ -72,43 +74,47 @@ class SelfCheck:
         return not self.failures
 
     def to_json(self) -> dict[str, Any]:
-        return {"passed": self.passed, **asdict(self)}
+        """Plain JSON has no NaN and no infinity: a deviation that is no number becomes null."""
+        found = {"passed": self.passed, **asdict(self)}
+        for row in (found, *(layer for layer in found["layers"] if layer)):
+            for key, value in row.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    row[key] = None
+        return found
 
 
 def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfCheck:
     """Put the anatomy to the test. Never raises for a wrong anatomy: the failures say what is wrong."""
     start = time.perf_counter()
     tolerance = _tolerance(hf)
-    floor = 0.1 if tolerance > 0.01 else 1e-3  # below this share, rounding hides what one head does
     ids = random_ids(hf, 1, POSITIONS)
     failures: list[str] = []
 
     plain = logits_of(hf, ids)
     if not torch.isfinite(plain).all():
         failures.append("the logits for ordinary tokens are not finite.")
-    layers, heads = anatomy.layers, max(found.heads for found in anatomy.present())
-    with gating(torch.ones(layers, heads)):
-        ones_identical = torch.equal(logits_of(hf, ids), plain)
-    if not ones_identical:
+    ones_identical = _ones_identical(hf, anatomy, gating, ids, plain)
+    if not ones_identical and torch.equal(logits_of(hf, ids), plain):  # some kernels never repeat themselves
         failures.append("gates of one change the logits.")
 
-    causal = _causal_deviation(hf, ids, plain)
-    if not causal <= tolerance / 5:  # the same sums with the same numbers: little but rounding is allowed
-        failures.append(
-            f"a later token changes earlier logits (by {causal:.2g}): this is no causal language model."
-        )
-
-    gate = _gate_deviations(hf, anatomy, gating, floor)
     with eager(hf):
         clean = trace(hf, ids)
-        kernels = _ratio(clean.logits - plain, plain)  # type: ignore[operator]
         response = _responses(hf, anatomy, clean, ids)
+    causal = _causal_deviation(hf, anatomy, clean, ids, plain)
+    if not causal <= tolerance / 5:  # the same sums with the same numbers: little but rounding is allowed
+        failures.append(
+            f"later tokens are seen by earlier ones (by {causal:.2g}): this is no causal language model."
+        )
+    kernels = _ratio(clean.logits - plain, plain)  # type: ignore[operator]
     if not kernels <= tolerance:
         failures.append(
             f"the plain and the chosen attention code give different logits (by {kernels:.2g}); "
             "try attn_implementation='eager'."
         )
-    checks: list[LayerCheck | None] = [None] * layers
+
+    alone = _alone_deviations(hf, anatomy, gating, clean)
+    taken = _taken_deviations(hf, anatomy, gating, floor=10 * tolerance if tolerance < 0.01 else tolerance)
+    checks: list[LayerCheck | None] = [None] * anatomy.layers
     for found in anatomy.present():
         pattern, rebuild = _attention_deviations(hf, found, clean, response[found.layer])
         check = LayerCheck(
@@ -118,7 +124,7 @@ def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfChe
             head_dim=found.head_dim,
             kind=found.kind,
             gate_point=found.output,
-            gate=gate[found.layer],
+            gate=max(alone[found.layer], taken[found.layer]),
             pattern=pattern,
             rebuild=rebuild,
         )
@@ -128,9 +134,16 @@ def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfChe
     return SelfCheck(tuple(checks), ones_identical, causal, kernels, tolerance, seconds, tuple(failures))
 
 
+def _ones_identical(
+    hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, ids: Tensor, plain: Tensor
+) -> bool:
+    with gating(torch.ones(anatomy.shape)):
+        return torch.equal(logits_of(hf, ids), plain)
+
+
 def _complaints(check: LayerCheck, tolerance: float) -> list[str]:
     means = {
-        "gate": "gating a head does not equal taking its slice out of W_O",
+        "gate": "gating a head does not equal taking its slice out of W_O, or acts in another block",
         "pattern": "the slices at the gate point do not follow the attention patterns of the heads",
         "rebuild": "the value weights that were read do not rebuild the head outputs",
     }
@@ -148,7 +161,7 @@ def _tolerance(hf: PreTrainedModel) -> float:
 
 
 def _rms(tensor: Tensor) -> float:
-    return float(tensor.double().square().mean().sqrt())
+    return float(exact(tensor).square().mean().sqrt())
 
 
 def _ratio(error: Tensor, size: Tensor, floor: float = 0.0) -> float:
@@ -157,9 +170,18 @@ def _ratio(error: Tensor, size: Tensor, floor: float = 0.0) -> float:
     return 0.0 if wrong == 0 else wrong / right if right else float("inf")
 
 
-def _causal_deviation(hf: PreTrainedModel, ids: Tensor, plain: Tensor) -> float:
+def _causal_deviation(
+    hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor, plain: Tensor
+) -> float:
+    """The largest attention to a later position, or what another last token does to earlier logits."""
+    owners = {found.module for found in anatomy.present()}
+    patterns = [event.pattern for event in clean.events if event.owner in owners]
+    ahead = max(float(pattern[..., :POSITIONS].triu(1).max()) for pattern in patterns)
+    if ahead:
+        return max(ahead, 1.0)
     other = ids.clone()
-    other[:, -1] = ids[:, 0]  # a token that is certainly not the one there
+    others = ids[ids != ids[0, -1]]
+    other[:, -1] = others[0] if len(others) else ids[0, -1]
     changed = logits_of(hf, other)
     return _ratio(changed[:, :-1] - plain[:, :-1], plain[:, :-1])
 
@@ -167,15 +189,41 @@ def _causal_deviation(hf: PreTrainedModel, ids: Tensor, plain: Tensor) -> float:
 # --- gate -------------------------------------------------------------------------------------
 
 
-def _gate_deviations(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, floor: float) -> dict[int, float]:
-    """Row r has one head of the r-th attention layer off, then a row of random gates, a plain row."""
+@torch.no_grad()
+def _alone_deviations(
+    hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, clean: Trace
+) -> dict[int, float]:
+    """Row h lets head h of every layer through, the last row none: what each head alone adds."""
+    layers, most = anatomy.shape
+    values = torch.zeros(most + 1, layers, most)
+    for head in range(most):
+        values[head, :, head] = 1
+    deviations = {}
+    with gating(values):
+        for found in anatomy.present():
+            z = clean.last(found.output).input
+            assert z is not None
+            added = hf.get_submodule(found.output)(z.expand(most + 1, -1, -1))
+            added, heads = exact(added[:-1] - added[-1:]), exact(z[0]).unflatten(-1, (found.heads, -1))
+            least = 1e-2 * _rms(added)
+            deviations[found.layer] = max(
+                _ratio(added[head] - expected, expected, least)
+                for head in range(found.heads)
+                for expected in [heads[:, head] @ exact(output_slice(hf, found, head)).to(heads.device)]
+            )
+    return deviations
+
+
+def _taken_deviations(
+    hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, floor: float
+) -> dict[int, float]:
+    """Row r has all heads of the r-th attention layer off, then a row of random gates, a plain row."""
     present = anatomy.present()
     rows = len(present) + 2
-    generator = torch.Generator().manual_seed(2)
-    values = torch.ones(rows, anatomy.layers, max(found.heads for found in present))
+    values = torch.ones(rows, *anatomy.shape)
     for row, found in enumerate(present):
-        values[row, found.layer, (7 * row + 3) % found.heads] = 0
-    values[-2] = torch.rand(values[-2].shape, generator=generator)
+        values[row, found.layer] = 0
+    values[-2] = torch.rand(anatomy.shape, generator=torch.Generator().manual_seed(2))
     ids = random_ids(hf, 1, _SHORT).expand(rows, -1).contiguous()
 
     with gating(values):
@@ -191,7 +239,7 @@ def _gate_deviations(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, floo
     for found in present:
         gated, taken = by_gate[found.layer], by_weight[found.layer]
         worst = 0.0
-        for which in (0, 1):  # the row with one head off, the row with random gates
+        for which in (0, 1):  # the row with this layer's heads off, the row with random gates
             effect = taken.output[which] - taken.output[2]
             least = floor * _rms(taken.output[2])
             worst = max(worst, _ratio(gated.output[which] - taken.output[which], effect, least))
@@ -199,24 +247,21 @@ def _gate_deviations(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, floo
         after, after_plain = gated.after
         effect = after - after_plain
         worst = max(worst, _ratio(before - before_plain, effect, floor * _rms(before_plain)))
-        matters = _rms(taken.output[0] - taken.output[2]) > 0.01 * _rms(taken.output[2])
-        if matters and not _rms(effect):
-            worst = float("inf")  # the head is switched off, yet its block does not notice
+        if _rms(taken.output[0] - taken.output[2]) > 0.01 * _rms(taken.output[2]) and not _rms(effect):
+            worst = float("inf")  # the heads are switched off, yet their block does not notice
         deviations[found.layer] = worst
     return deviations
 
 
 def _take_out(hf: PreTrainedModel, found: Attention, values: Tensor) -> Callable[..., Tensor]:
     def hook(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        rows = len(values)
-        z = rows_first(args[0], rows, _SHORT).double().unflatten(-1, (found.heads, -1))
+        z = exact(args[0]).unflatten(-1, (found.heads, -1))
         off = 1 - values[:, found.layer, : found.heads].to(z)
-        total = torch.zeros_like(rows_first(output, rows, _SHORT), dtype=torch.float64)
+        total = torch.zeros_like(exact(output))
         for head in range(found.heads):
-            if off[:, head].any():
-                part = z[:, :, head] @ output_slice(hf, found, head).double().to(z.device)
-                total += off[:, head, None, None] * part
-        return output - total.reshape(output.shape).to(output.dtype)
+            part = z[:, :, head] @ exact(output_slice(hf, found, head)).to(z.device)
+            total += off[:, head, None, None] * part
+        return output - total.to(output)
 
     return hook
 
@@ -238,9 +283,10 @@ def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, 
     def pick(values: Any, picks: list[int]) -> Tensor:
         tensor = first_tensor(values)
         assert tensor is not None
-        axis = next((axis for axis, size in enumerate(tensor.shape) if size == rows), None)
-        if axis is None:
-            tensor, axis = rows_first(tensor, rows, _SHORT), 0
+        places = [axis for axis in range(tensor.ndim - 1) if tensor.shape[axis : axis + 2] == (rows, _SHORT)]
+        if not places:  # rows and positions in one, or the other way round
+            tensor, places = rows_first(tensor, rows, _SHORT), [0]
+        axis = places[0]
         return tensor.index_select(axis, torch.tensor(picks, device=tensor.device)).movedim(axis, 0)
 
     def keep(store: dict[int, Tensor], layer: int, picks: list[int]) -> Callable[..., None]:
@@ -257,8 +303,7 @@ def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, 
 
     handles = []
     for row, found in enumerate(anatomy.present()):
-        output, block = hf.get_submodule(found.output), hf.get_submodule(anatomy.block(found.layer))
-        inner = getattr(output, "inner", output)  # inside a gated block: the projection itself
+        inner, block = ungated(hf, found.output), hf.get_submodule(anatomy.block(found.layer))
         layer, pair = found.layer, [row, rows - 1]
         handles += [
             inner.register_forward_hook(keep(outputs, layer, [row, rows - 2, rows - 1])),
@@ -278,7 +323,7 @@ class _Response:
     """What a layer does where one position alone has values, all of them one."""
 
     heads: Tensor  # [head, query, key, head_dim]: head outputs, the key being that position
-    pattern: Tensor | None  # [head, query, key]: the attention weight for it, where it can be seen
+    pattern: Tensor  # [head, query, key]: the attention weight for it
 
 
 def _responses(hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor) -> dict[int, _Response]:
@@ -329,11 +374,8 @@ def _responses(hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor)
     patterns = {
         event.owner: event.pattern[:POSITIONS, :, :, :POSITIONS].diagonal(dim1=0, dim2=3)
         for event in seen.events
-        if event.pattern is not None
     }
-    return {
-        found.layer: _Response(shown[found.layer], patterns.get(found.module)) for found in anatomy.present()
-    }
+    return {found.layer: _Response(shown[found.layer], patterns[found.module]) for found in anatomy.present()}
 
 
 def _restore(view: Tensor, like: Tensor) -> Tensor:
@@ -349,11 +391,9 @@ def _restore(view: Tensor, like: Tensor) -> Tensor:
 def _attention_deviations(
     hf: PreTrainedModel, found: Attention, clean: Trace, response: _Response
 ) -> tuple[float, float]:
-    measured = response.heads.double()
-    if response.pattern is not None:
-        weights = response.pattern.double()
-    else:  # a fused kernel: the first component's weights must serve for all others
-        weights = measured[..., 0] / measured[..., 0].sum(-1, keepdim=True)
+    measured, weights = exact(response.heads), exact(response.pattern)
+    if len(measured) != len(weights):
+        return float("inf"), float("inf")  # not as many heads as attention patterns
     # a model may scale head outputs itself; whatever the factor, it cannot depend on the key
     factor = measured.sum(2) / weights.sum(-1, keepdim=True)  # [head, query, head_dim]
     expected = weights.unsqueeze(-1) * factor.unsqueeze(2)
@@ -362,17 +402,16 @@ def _attention_deviations(
     )
 
     event = next(e for e in clean.events if e.owner == found.module)
-    seen = event.pattern is not None and response.pattern is not None
-    pattern = event.pattern[0, :, :, :POSITIONS].double() if seen else weights  # type: ignore[index]
+    pattern = exact(event.pattern[0, :, :, :POSITIONS])
     x = clean.last(found.value.linear).input
     z = clean.last(found.inner_norm or found.output).input
     assert x is not None and z is not None
     x = rows_first(x, 1, POSITIONS)[0]
-    heads = rows_first(z, 1, POSITIONS)[0].double().unflatten(-1, (found.heads, -1))
+    heads = exact(rows_first(z, 1, POSITIONS)[0]).unflatten(-1, (found.heads, -1))
     rebuild_deviation = 0.0
     floor = 1e-2 * _rms(heads)
     for head in range(found.heads):
-        values = head_values(hf, found, head, x).double().to(heads.device)
+        values = exact(head_values(hf, found, head, x)).to(heads.device)
         rebuilt = (pattern[head] @ values) * factor[head]
         rebuild_deviation = max(rebuild_deviation, _ratio(rebuilt - heads[:, head], heads[:, head], floor))
     return pattern_deviation, rebuild_deviation

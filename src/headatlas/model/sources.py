@@ -9,7 +9,8 @@ residual factors, parallel blocks and experts need no special cases:
              position 0.
 *first_mlp*  What the MLP branch of the first block adds to the stream when the stream is the
              token's embedding and nothing comes from other positions: norms inside the branch
-             included, the embedding itself not.
+             (before and after the MLP) included, the embedding itself not, nor branches that come
+             after the MLP.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from transformers import PreTrainedModel
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.find import input_device, random_ids
-from headatlas.model.linear import is_linear, width_out
+from headatlas.model.linear import exact, is_linear, width_out
 from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, trace
 
 __all__ = ["Sources"]
@@ -55,7 +56,7 @@ class Sources:
         """The factor on embedding rows, or None where the model does more than multiply."""
         if not self._known_scale:
             ids = random_ids(self._hf, 1, _SAMPLE)[0]
-            rows, stream = self._embed(ids).double(), self._entering(ids).double()
+            rows, stream = exact(self._embed(ids)), exact(self._entering(ids))
             rows, stream = rows - rows.mean(0), stream - stream.mean(0)  # takes positions off
             if rows.shape == stream.shape:
                 scale = float((rows * stream).sum() / (rows * rows).sum())
@@ -128,7 +129,7 @@ class Sources:
             call
             for call in sorted(seen.calls, key=lambda call: -call.end)
             if call.name.startswith(self._block + ".")
-            and call.name not in self._mixers
+            and not any(mixer == call.name or mixer.startswith(call.name + ".") for mixer in self._mixers)
             and block.start < call.start < block.end
             and call.output is not None
             and call.output.numel() == block.input.numel()
@@ -138,8 +139,11 @@ class Sources:
         for parts in (*singles, *combinations(children, 2)):
             factors = _explains(block, parts)
             if factors is not None:
-                return [(call.name, factor) for call, factor in zip(parts, factors, strict=True)]
-        if (call := _before_last_norm(block, inside)) is not None:
+                found = [(call.name, factor) for call, factor in zip(parts, factors, strict=True)]
+                # two branches beside each other are one MLP; of two in a row the first is it
+                return found if _same(parts[0].input, parts[-1].input) else found[-1:]
+        silent = max((call.end for call in seen.calls if call.name in self._mixers), default=0)
+        if (call := _before_last_norm(block, [c for c in inside if c.start > silent])) is not None:
             return [(call.name, 1.0)]
         raise ModelRefusedError(
             f"what {self._block} adds to the stream is not the output of any module in it, so there "
@@ -148,8 +152,8 @@ class Sources:
 
     def _find_mixers(self) -> list[str]:
         """Linears that let other positions in: the first that carries any of them, then the next."""
-        ids = random_ids(self._hf, 2, 2)
-        ids[:, 1] = ids[0, 1]  # the texts differ in their first token only
+        one, other, same = random_ids(self._hf, 1, 3)[0]
+        ids = torch.stack([torch.stack([one, same]), torch.stack([other, same])])
         mixers: list[str] = []
         while True:
             with hooks(*self._silence(mixers)):
@@ -198,37 +202,52 @@ class Sources:
 
 
 def _explains(block: Call, parts: tuple[Call, ...]) -> list[float] | None:
-    """Factors f with: block output = a · block input + Σ f · part, a and all f well off zero."""
-    columns = [block.input, *(call.output for call in parts)]
-    matrix = torch.stack([column.double().flatten() for column in columns], dim=1)  # type: ignore[union-attr]
-    target = block.output.double().flatten()  # type: ignore[union-attr]
-    if target.numel() != len(matrix):
+    """Factors f with: block output = a · block input + Σ f · part, a and all f well off zero.
+
+    Ones unless other factors fit clearly better: a small branch hardly determines its factor.
+    """
+    target = exact(block.output).flatten()  # type: ignore[arg-type]
+    stream = exact(block.input).flatten()  # type: ignore[arg-type]
+    columns = [exact(call.output).flatten() for call in parts]  # type: ignore[arg-type]
+    if len(target) != len(stream):
         return None
-    gram = matrix.T @ matrix
-    if float(torch.linalg.cond(gram)) > 1e8:  # two columns say the same
+    size = float(target.norm())
+    allowed = size * (1e-4 if block.output.dtype.itemsize > 2 else 1e-2)  # type: ignore[union-attr]
+    matrix = torch.stack([stream, *columns], dim=1)
+    ones = float((target - matrix.sum(1)).norm())
+    fitted = torch.linalg.lstsq(matrix.cpu(), target.cpu()[:, None]).solution[:, 0].to(matrix)
+    best = float((target - matrix @ fitted).norm())
+    if ones <= min(allowed, 1.5 * best + 1e-6 * size):
+        return [1.0] * len(parts)
+    if best > allowed or float(fitted.abs().min()) < 1e-2 or _say_the_same(matrix):
         return None
-    found = torch.linalg.solve(gram, matrix.T @ target)
-    precision = 1e-4 if block.output.dtype.itemsize > 2 else 2e-2  # type: ignore[union-attr]
-    if (target - matrix @ found).norm() > precision * target.norm() or found.abs().min() < 1e-2:
-        return None
-    return [1.0 if abs(float(f) - 1) < 10 * precision else float(f) for f in found[1:]]
+    return [float(factor) for factor in fitted[1:]]
+
+
+def _say_the_same(matrix: Tensor) -> bool:
+    """Are columns so alike that their factors mean nothing?"""
+    return float(torch.linalg.cond((matrix / matrix.norm(dim=0)).cpu())) > 1e4
 
 
 def _before_last_norm(block: Call, inside: list[Call]) -> Call | None:
     """Blocks that end in norm(h + branch(h)), as the first transformers: the branch's last linear."""
     leaves = [c for c in inside if not is_linear(c.module) and not any(c.module.children())]
     norm = next((c for c in leaves if _same(c.output, block.output)), None)
-    last = next((c for c in inside if is_linear(c.module)), None)
-    if norm is None or last is None or norm.input is None or norm.end < last.end:
+    linears = [c for c in inside if is_linear(c.module)]
+    if norm is None or not linears or norm.input is None or norm.end < linears[0].end:
         return None
+    last = linears[0]
     rest = norm.input.flatten() - last.output.flatten()  # type: ignore[union-attr]
-    return last if any(_same(c.output, rest) for c in inside if c.end < last.end) else None
+    start = next((c for c in inside if c.end < last.end and _same(c.output, rest)), None)
+    if start is None or any(c.end < start.end for c in linears):
+        return None  # another branch lies between the stream and this one
+    return last
 
 
 def _same(one: Tensor | None, other: Tensor | None) -> bool:
     if one is None or other is None or one.numel() != other.numel():
         return False
-    one, other = one.double().flatten(), other.double().flatten()
+    one, other = exact(one).flatten(), exact(other).flatten()
     return bool((one - other).norm() <= 1e-3 * other.norm())
 
 

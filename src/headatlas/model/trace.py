@@ -1,8 +1,8 @@
 """One forward pass, watched: which modules ran, on what, and where attention took place.
 
 Attention is recognised by what it computes, not by what it is called: a softmax over key
-positions (or a fused attention kernel), seen at the level of PyTorch's operators. The module that
-was running at that moment is the attention module.
+positions, seen at the level of PyTorch's operators. The module that was running at that moment is
+the attention module. Fused kernels show no softmax: the model has to run its plain attention code.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
+
+from headatlas.core import ModelRefusedError
 
 __all__ = ["AttentionEvent", "Call", "Trace", "first_tensor", "hooks", "logits_of", "run_until", "trace"]
 
@@ -40,7 +42,7 @@ class AttentionEvent:
     owner: str
     time: int
     heads: int
-    pattern: Tensor | None
+    pattern: Tensor
 
 
 @dataclass(slots=True)
@@ -86,7 +88,10 @@ class _ReachedError(Exception):
 def logits_of(hf: PreTrainedModel, ids: Tensor) -> Tensor:
     """The logits for token ids, with no cache and no gradient."""
     with torch.no_grad():
-        logits: Tensor = hf(input_ids=ids, use_cache=False).logits
+        output = hf(input_ids=ids, use_cache=False)
+    if not hasattr(output, "logits"):
+        raise ModelRefusedError("it gives no logits: load the class that has a language-model head.")
+    logits: Tensor = output.logits
     return logits
 
 
@@ -104,7 +109,7 @@ def run_until(hf: PreTrainedModel, ids: Tensor, name: str) -> None:
 
 
 class _AttentionWatch(TorchDispatchMode):
-    """Reports every softmax that looks like attention, and every fused attention kernel."""
+    """Reports every softmax that looks like attention."""
 
     def __init__(self, rows: int, positions: int, report: Any) -> None:
         super().__init__()
@@ -118,8 +123,6 @@ class _AttentionWatch(TorchDispatchMode):
             if result.shape[-2] == self.positions and result.shape[-1] >= self.positions:
                 pattern = result.reshape(self.rows, -1, *result.shape[-2:])
                 self.report(pattern.shape[1], pattern)
-        elif "scaled_dot_product" in name and name.startswith("_") and args[0].ndim == 4:
-            self.report(args[0].shape[1], None)
         return result
 
 
@@ -146,7 +149,7 @@ def trace(hf: PreTrainedModel, ids: Tensor, until: str | None = None) -> Trace:
         call.output, call.single = first_tensor(output), isinstance(output, Tensor)
         call.end = next(clock)
 
-    def report(heads: int, pattern: Tensor | None) -> None:
+    def report(heads: int, pattern: Tensor) -> None:
         running = [call.name for call in stack if not isinstance(call.module, nn.Softmax)]
         owner = running[-1] if running else ""
         found.events.append(AttentionEvent(owner, next(clock), heads, pattern))

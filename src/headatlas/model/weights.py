@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Attention
-from headatlas.model.linear import bias_of, columns_of, rows_of
+from headatlas.model.gating import ungated
+from headatlas.model.linear import bias_of, columns_of, exact, rows_of
 
 __all__ = ["ValueOutput", "head_values", "read_head"]
 
@@ -17,9 +18,10 @@ __all__ = ["ValueOutput", "head_values", "read_head"]
 class ValueOutput(NamedTuple):
     """`value` [hidden, head_dim] and `output` [head_dim, hidden] of one head.
 
-    A head moves `x @ value @ output` from where it looks to where it is. Biases and norms are left
-    out. In latent attention `value` is the product of both projections, its inner norm reduced to
-    the norm's own weights.
+    A head moves `x @ value @ output` from where it looks to where it is. Left out are biases, norms
+    (before attention, on the values, over all heads before W_O, after W_O) and factors that the
+    model computes from the text. In latent attention `value` is the product of both projections,
+    the norm between them reduced to the norm's own weights.
     """
 
     value: Tensor
@@ -29,7 +31,7 @@ class ValueOutput(NamedTuple):
 def output_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
     """[head_dim, hidden]: the part of W_O that reads this head."""
     width = found.head_dim
-    return rows_of(hf.get_submodule(found.output), torch.arange(head * width, (head + 1) * width))
+    return rows_of(ungated(hf, found.output), torch.arange(head * width, (head + 1) * width))
 
 
 def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
@@ -79,8 +81,8 @@ def head_values(hf: PreTrainedModel, found: Attention, head: int, x: Tensor) -> 
 
 
 def _apply(module: nn.Module, channels: Tensor, x: Tensor) -> Tensor:
-    out = x.double() @ columns_of(module, channels).double()
+    out = exact(x) @ exact(columns_of(module, channels)).to(exact(x).device)
     bias = bias_of(module)
     if bias is not None:
-        out = out + bias[channels.to(bias.device)].double()
-    return out.to(x.dtype)
+        out = out + exact(bias[channels.to(bias.device)]).to(out.device)
+    return out.to(x)
