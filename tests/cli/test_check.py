@@ -77,6 +77,29 @@ def test_colours_on_a_terminal(hybrid):
 
 
 @slow
+def test_names_are_shown_as_they_are(tmp_path):
+    """Square brackets are mark-up for the table's library, not for us."""
+    build_tiny("llama").save_pretrained(tmp_path / "tiny[red]")
+    assert headatlas("check", tmp_path / "tiny[red]").stdout.startswith("tiny[red]  LlamaForCausalLM")
+    assert fails(headatlas("check", tmp_path / "no[red]such"), "no[red]such")
+
+
+@slow
+def test_json_without_numbers_that_json_lacks(tmp_path):
+    tiny = build_tiny("llama")
+    tiny.lm_head.weight.data[:] = float("nan")
+    tiny.save_pretrained(tmp_path / "nan")
+    result = headatlas("check", tmp_path / "nan", "--json")
+    assert result.returncode == 2
+
+    def never(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    found = json.loads(result.stdout, parse_constant=never)
+    assert "not finite" in found["check"]["failures"][0] and found["check"]["causal"] is None
+
+
+@slow
 def test_json(hybrid):
     result = headatlas("check", hybrid, "--json")
     found = json.loads(result.stdout)
@@ -168,7 +191,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(tmp_path):
     for arguments in (["--debug", "check", tmp_path], ["check", tmp_path, "--debug"]):
         result = headatlas(*arguments)
         assert "Traceback" in result.stderr and "ModelSourceError" in result.stderr
-        assert result.returncode == 1
+        assert result.returncode == 2  # the same as without
 
 
 def test_a_defect_is_called_one(monkeypatch, capsys):
