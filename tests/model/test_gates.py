@@ -212,6 +212,24 @@ def test_values_that_change_inside_a_block_count(llama):
     assert not torch.equal(first, second)
 
 
+def test_with_and_without_gradients_in_one_block():
+    """What is kept from one pass to the next must not carry over where it does not belong."""
+    model = load_model(build_tiny("llama").bfloat16())  # the values are cast, and the cast is kept
+    values = random_gates(model).requires_grad_()
+    with gates(model, values):
+        with torch.no_grad():
+            plain = logits(model, IDS)
+        with torch.inference_mode():
+            assert torch.equal(logits(model, IDS), plain)
+        for _ in range(2):  # two passes, two backward passes, no retained graph
+            found = logits(model, IDS)
+            assert torch.equal(found, plain)
+            found.float().square().sum().backward()
+        both, values.grad = values.grad, None
+        logits(model, IDS).float().square().sum().backward()
+    assert torch.allclose(both, 2 * values.grad, rtol=1e-3)
+
+
 @torch.inference_mode()
 def test_inference_mode(llama):
     with gates(llama, torch.ones(llama.spec.shape)):

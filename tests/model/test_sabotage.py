@@ -209,11 +209,11 @@ def test_gates_in_the_wrong_order(model, monkeypatch):
 
     def reversed_gates(self, z, *args, **kwargs):
         values = self.values.tensor
-        self.values.tensor = values.flip(-1)
+        self.values.set(values.flip(-1))
         try:
             return true(self, z, *args, **kwargs)
         finally:
-            self.values.tensor = values
+            self.values.set(values)
 
     monkeypatch.setattr(gating_module._Gated, "forward", reversed_gates)
     assert not outcome(model, model.anatomy).passed
@@ -266,11 +266,11 @@ def test_any_two_of_many_heads_swapped(dtype, monkeypatch):
 
         def swapped_gates(self, z, order=order):
             values = self.values.tensor
-            self.values.tensor = values[..., order]
+            self.values.set(values[..., order])
             try:
                 return true_forward(self, z)
             finally:
-                self.values.tensor = values
+                self.values.set(values)
 
         with monkeypatch.context() as patch:
             patch.setattr(gating_module._Gated, "forward", swapped_gates)

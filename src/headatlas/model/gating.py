@@ -28,6 +28,41 @@ class _Values:
 
     tensor: Tensor
 
+    def __init__(self) -> None:
+        self._known: tuple[Any, tuple[Tensor, ...]] | None = None
+
+    def set(self, tensor: Tensor | None) -> None:
+        self._known = None
+        if tensor is None:
+            del self.tensor
+        else:
+            self.tensor = tensor
+
+    def of(self, layer: int, z: Tensor) -> Tensor:
+        """A layer's gates, [head, 1] or [row, 1, head, 1], in the dtype and on the device of `z`.
+
+        All layers are made ready at once and kept while nothing changes: on a GPU a small kernel per
+        layer would cost more than the multiplication.
+        """
+        if torch.compiler.is_compiling():  # the compiler fuses them
+            return self._ready(z)[layer]
+        state: tuple[Any, ...] = (
+            z.dtype,
+            z.device,
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+        )
+        if not self.tensor.is_inference():
+            state = (*state, self.tensor._version)  # an optimiser may step inside the block
+            if self._known is None or self._known[0] != state:
+                self._known = state, self._ready(z)
+            return self._known[1][layer]
+        return self._ready(z)[layer]
+
+    def _ready(self, z: Tensor) -> tuple[Tensor, ...]:
+        gates = self.tensor.to(device=z.device, dtype=z.dtype).unsqueeze(-1)
+        return gates.unsqueeze(1).unbind(2) if gates.ndim == 4 else gates.unbind(0)
+
 
 class _Gated(nn.Module):
     """Stands in for an output projection and gates what it is given.
@@ -47,16 +82,16 @@ class _Gated(nn.Module):
     def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not torch.compiler.is_compiling():
             self._count()
-        gate = self.values.tensor[..., self.layer, : self.heads].to(device=z.device, dtype=z.dtype)
-        if gate.ndim == 2:  # one gate set per row
-            if gate.shape[0] != z.shape[0]:
-                raise GateError(
-                    f"gates for {gate.shape[0]} rows, but a batch of {z.shape[0]} rows (generation with "
-                    "beams or several answers repeats rows: repeat the gates likewise)."
-                )
-            gate = gate.unsqueeze(1)
+        gate = self.values.of(self.layer, z)
+        if gate.ndim == 4 and gate.shape[0] != z.shape[0]:
+            raise GateError(
+                f"gates for {gate.shape[0]} rows, but a batch of {z.shape[0]} rows (generation with "
+                "beams or several answers repeats rows: repeat the gates likewise)."
+            )
+        if gate.shape[-2] != self.heads:  # a layer with fewer heads than others
+            gate = gate[..., : self.heads, :]
         heads = z.unflatten(-1, (self.heads, self.head_dim))
-        return self.inner((heads * gate.unsqueeze(-1)).flatten(-2), *args, **kwargs)
+        return self.inner((heads * gate).flatten(-2), *args, **kwargs)
 
     def _count(self) -> None:
         """Gradient checkpointing runs layers again during backward, with the gates of that moment.
@@ -118,7 +153,7 @@ class Gating:
     @contextmanager
     def _block(self, tensor: Tensor) -> Iterator[None]:
         self._require_ungated()
-        self._values.tensor = tensor
+        self._values.set(tensor)
         try:
             for parent, child, _, gated in self._places:
                 gated.runs = 0
@@ -127,7 +162,7 @@ class Gating:
         finally:
             for parent, child, inner, _ in self._places:
                 parent._modules[child] = inner
-            del self._values.tensor
+            self._values.set(None)
 
     def _require_ungated(self) -> None:
         for parent, child, inner, _ in self._places:
