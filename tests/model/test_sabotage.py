@@ -292,6 +292,16 @@ def test_layers_off_by_one_where_most_heads_are_dead():
     assert not outcome(model, Anatomy(model.anatomy.blocks, tuple(shifted))).passed
 
 
+def test_what_is_no_number_does_not_pass(monkeypatch):
+    """NaN compares false with everything, also with what is allowed."""
+    model = many_heads(torch.float32, heads=8)
+    true = weights_module.head_values
+    monkeypatch.setattr(proof_module, "head_values", lambda *given: true(*given) * float("nan"))
+    found = outcome(model, model.anatomy)
+    assert not found.passed and found.layers[0].rebuild == float("inf")
+    assert found.to_json()["layers"][0]["rebuild"] is None
+
+
 def test_as_many_layers_as_streams():
     """Rows of the probe must not be taken for the parallel streams of a model, or the other way."""
     for layers in (2, 4):

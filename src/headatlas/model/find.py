@@ -29,7 +29,7 @@ from headatlas.model.trace import AttentionEvent, Call, Trace, first_tensor, hoo
 
 __all__ = ["POSITIONS", "eager", "find_heads", "input_device", "random_ids", "rows_first"]
 
-POSITIONS = 11  # length of the probe text; a number of heads this size is not met in practice
+POSITIONS = 11  # length of the probe text
 _ROWS = 64  # random vectors per candidate; channels whose signs agree on all of them are the same
 
 

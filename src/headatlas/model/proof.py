@@ -113,7 +113,7 @@ def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfChe
         )
 
     alone = _alone_deviations(hf, anatomy, gating, clean)
-    taken = _taken_deviations(hf, anatomy, gating, floor=10 * tolerance if tolerance < 0.01 else tolerance)
+    taken = _taken_deviations(hf, anatomy, gating, floor=max(tolerance, 0.01))
     checks: list[LayerCheck | None] = [None] * anatomy.layers
     for found in anatomy.present():
         pattern, rebuild = _attention_deviations(hf, found, clean, response[found.layer])
@@ -165,9 +165,14 @@ def _rms(tensor: Tensor) -> float:
 
 
 def _ratio(error: Tensor, size: Tensor, floor: float = 0.0) -> float:
-    """Root mean square of the error over that of the size; zero where both are nothing."""
+    """Root mean square of the error over that of the size; zero where both are nothing.
+
+    What is no number counts as infinite: NaN would slip through every comparison.
+    """
     wrong, right = _rms(error), _rms(size) + floor
-    return 0.0 if wrong == 0 else wrong / right if right else float("inf")
+    if wrong == 0:
+        return 0.0
+    return wrong / right if right and math.isfinite(wrong / right) else math.inf
 
 
 def _causal_deviation(
@@ -248,7 +253,7 @@ def _taken_deviations(
         effect = after - after_plain
         worst = max(worst, _ratio(before - before_plain, effect, floor * _rms(before_plain)))
         if _rms(taken.output[0] - taken.output[2]) > 0.01 * _rms(taken.output[2]) and not _rms(effect):
-            worst = float("inf")  # the heads are switched off, yet their block does not notice
+            worst = math.inf  # the heads are switched off, yet their block does not notice
         deviations[found.layer] = worst
     return deviations
 
@@ -393,7 +398,7 @@ def _attention_deviations(
 ) -> tuple[float, float]:
     measured, weights = exact(response.heads), exact(response.pattern)
     if len(measured) != len(weights):
-        return float("inf"), float("inf")  # not as many heads as attention patterns
+        return math.inf, math.inf  # not as many heads as attention patterns
     # a model may scale head outputs itself; whatever the factor, it cannot depend on the key
     factor = measured.sum(2) / weights.sum(-1, keepdim=True)  # [head, query, head_dim]
     expected = weights.unsqueeze(-1) * factor.unsqueeze(2)
