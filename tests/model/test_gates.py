@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import shutil
 
 import numpy as np
@@ -212,22 +213,96 @@ def test_values_that_change_inside_a_block_count(llama):
     assert not torch.equal(first, second)
 
 
-def test_with_and_without_gradients_in_one_block():
-    """What is kept from one pass to the next must not carry over where it does not belong."""
-    model = load_model(build_tiny("llama").bfloat16())  # the values are cast, and the cast is kept
-    values = random_gates(model).requires_grad_()
-    with gates(model, values):
-        with torch.no_grad():
-            plain = logits(model, IDS)
-        with torch.inference_mode():
-            assert torch.equal(logits(model, IDS), plain)
-        for _ in range(2):  # two passes, two backward passes, no retained graph
-            found = logits(model, IDS)
-            assert torch.equal(found, plain)
-            found.float().square().sum().backward()
+@pytest.fixture(scope="module")
+def half():
+    """Half precision: the values are cast, and the cast is kept during a pass."""
+    return load_model(build_tiny("llama").bfloat16())
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_gradients_after_a_pass_without(half, mode):
+    values = random_gates(half).requires_grad_()
+    with gates(half, values):
+        with mode():
+            plain = logits(half, IDS)
+        found = logits(half, IDS)
+        found.float().square().sum().backward()
+        with mode():
+            assert torch.equal(logits(half, IDS), plain)
+    assert torch.equal(found, plain) and values.grad.abs().sum() > 0
+
+
+def test_autocast_on_and_off_in_one_block(llama):
+    with torch.no_grad(), gates(llama, random_gates(llama)):
+        plain = logits(llama, IDS)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            cast = logits(llama, IDS)
+        assert torch.equal(logits(llama, IDS), plain)
+    assert cast.dtype == torch.bfloat16 and not torch.equal(cast.float(), plain)
+
+
+def test_several_backward_passes_in_one_block(half):
+    values = random_gates(half).requires_grad_()
+    with gates(half, values):
+        for _ in range(2):  # no retained graph
+            logits(half, IDS).float().square().sum().backward()
         both, values.grad = values.grad, None
-        logits(model, IDS).float().square().sum().backward()
+        logits(half, IDS).float().square().sum().backward()
     assert torch.allclose(both, 2 * values.grad, rtol=1e-3)
+
+
+@pytest.mark.parametrize("change", [
+    lambda values: values.data.mul_(0.1),
+    lambda values: setattr(values, "data", values.data * 0.1),
+    lambda values: values.detach().numpy().__imul__(0.1),
+], ids=["data in place", "new data", "as an array"])  # fmt: skip
+@torch.no_grad()
+def test_values_are_read_at_each_pass(half, change):
+    values = random_gates(half)
+    with gates(half, values):
+        before = logits(half, IDS)
+        change(values)
+        after = logits(half, IDS)
+    with gates(half, values):
+        assert torch.equal(logits(half, IDS), after)
+    assert not torch.equal(before, after)
+
+
+def test_gradients_asked_for_inside_the_block(half):
+    values = random_gates(half)
+    with gates(half, values):
+        logits(half, IDS)
+        values.requires_grad_()
+        logits(half, IDS).float().sum().backward()
+    assert values.grad.abs().sum() > 0
+
+
+@torch.no_grad()
+def test_a_copy_of_a_model_has_gates_of_its_own():
+    model = load_model(build_tiny("llama"))
+    plain = logits(model, IDS)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.hf is not model.hf
+        with gates(twin, torch.zeros(twin.spec.shape)):
+            assert not torch.equal(logits(twin, IDS), plain)
+            assert torch.equal(logits(model, IDS), plain)
+        assert torch.equal(logits(twin, IDS), plain)
+
+
+@torch.no_grad()
+def test_what_is_done_to_a_projection_inside_a_block_lasts(llama):
+    plain = logits(llama, IDS)
+    calls = []
+    with gates(llama, torch.zeros(llama.spec.shape)):
+        llama.hf.train()
+        pickled = pickle.loads(pickle.dumps(llama.hf))
+        handle = llama.hf.model.layers[0].self_attn.o_proj.register_forward_hook(lambda *a: calls.append(1))
+    assert {module.training for module in llama.hf.modules()} == {True}
+    llama.hf.eval()
+    logits(llama, IDS)
+    handle.remove()
+    assert calls == [1]
+    assert torch.equal(pickled.eval()(input_ids=IDS, use_cache=False).logits, plain)
 
 
 @torch.inference_mode()
@@ -244,11 +319,20 @@ def test_gradient_checkpointing(llama):
     with gates(model, values):
         logits(model, IDS).square().sum().backward()
     expected, values.grad = values.grad, None
-    model.hf.gradient_checkpointing_enable({"use_reentrant": False})
+    model.hf.enable_input_require_grads()
     model.hf.train()  # transformers checkpoints in training mode only; the tiny model has no dropout
+    for reentrant in (True, False):
+        model.hf.gradient_checkpointing_enable({"use_reentrant": reentrant})
+        values.grad = None
+        with gates(model, values):
+            logits(model, IDS).square().sum().backward()
+        assert torch.allclose(values.grad, expected, rtol=1e-4, atol=1e-4)
+    values.grad = None
     with gates(model, values):
-        logits(model, IDS).square().sum().backward()
-    assert torch.allclose(values.grad, expected, rtol=1e-4, atol=1e-4)
+        loss = logits(model, IDS).square().sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+    assert torch.allclose(values.grad, 2 * expected, rtol=1e-4, atol=1e-4)
     with gates(model, values):
         loss = logits(model, IDS).square().sum()
     with pytest.raises(torch.utils.checkpoint.CheckpointError):
@@ -296,6 +380,9 @@ def test_heads_by_name(llama):
             assert torch.equal(logits(llama, IDS), expected)
     with pytest.raises(HeadNameError, match="heads 0 to 3"):
         gates(llama, {"L1H9": 0})
+    for value in (None, "x", [1, 2], 1j, torch.ones(3)):
+        with pytest.raises(GateError, match="the gate of L1H2 is a number"):
+            gates(llama, {"L1H2": value})
 
 
 @pytest.mark.parametrize("values", [None, "L1H2", [[1, 2], [3]], object()])

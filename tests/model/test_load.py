@@ -392,6 +392,11 @@ def test_names_that_no_file_system_takes(name):
     assert len(str(caught.value)) < 400
 
 
+def test_a_folder_has_no_revisions(folder):
+    with pytest.raises(ModelSourceError, match="has no revisions"):
+        load_model(folder, revision="main")
+
+
 def test_an_address_is_no_name():
     with pytest.raises(ModelSourceError, match="give the name on the hub"):
         load_model("https://example.org/gpt2")

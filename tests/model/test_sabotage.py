@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headatlas import load_model
+from headatlas import ModelRefusedError, load_model
 from headatlas.model import gating as gating_module
 from headatlas.model import proof as proof_module
 from headatlas.model import weights as weights_module
@@ -300,6 +300,32 @@ def test_what_is_no_number_does_not_pass(monkeypatch):
     found = outcome(model, model.anatomy)
     assert not found.passed and found.layers[0].rebuild == float("inf")
     assert found.to_json()["layers"][0]["rebuild"] is None
+
+
+def test_values_with_the_wrong_sign(monkeypatch):
+    """A model that turns its values round would be read as writing the opposite."""
+    import transformers.models.llama.modeling_llama as code
+
+    true = code.eager_attention_forward
+    monkeypatch.setattr(
+        code, "eager_attention_forward", lambda m, q, k, v, *args, **more: true(m, q, k, -v, *args, **more)
+    )
+    with pytest.raises(ModelRefusedError, match="fails the self-check"):
+        load_model(build_tiny("llama"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deep_experts_in_half_precision_are_not_refused(seed):
+    """Rounding sends tokens to other experts; what is compared must not depend on that."""
+    tiny = build_tiny("mixtral", seed=seed, num_hidden_layers=24, num_local_experts=8)
+    assert load_model(tiny.bfloat16()).check.passed
+
+
+def test_faint_attention_in_half_precision_is_not_refused():
+    tiny = build_tiny("llama")
+    for layer in tiny.model.layers:
+        layer.self_attn.o_proj.weight.data.mul_(1e-4)
+    assert load_model(tiny.bfloat16()).check.passed
 
 
 def test_as_many_layers_as_streams():

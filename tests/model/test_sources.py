@@ -122,6 +122,8 @@ def test_formula(formula):
     assert found.shape == (30, 48)
     assert torch.allclose(found, embedding, atol=2e-5)
     assert torch.allclose(model.source_vectors(TOKENS), first_mlp, atol=2e-5)
+    half = load_model(build_tiny(name, **OPTIONS.get(name, {})).bfloat16()).source_vectors(TOKENS)
+    assert (half.float() - first_mlp).norm() < 0.05 * first_mlp.norm()
     # one token at a time gives the same
     assert torch.allclose(model.source_vectors([7], "first_mlp")[0], first_mlp[2], atol=2e-5)
 

@@ -61,6 +61,9 @@ def main() -> None:
         if isinstance(error, HeadatlasError):
             console.print("[bold red]error:[/]", escape(str(error)))
             sys.exit(error.exit_code)
+        if isinstance(error, OSError):  # a full disk, a closed pipe
+            console.print("[bold red]error:[/]", escape(str(error)))
+            sys.exit(1)
         reason = f"{type(error).__name__}: {error}"
         console.print("[bold red]error:[/]", escape(reason), "(this is a defect; --debug shows where)")
         sys.exit(1)

@@ -29,7 +29,10 @@ _FORMAT = 1  # raise it when copies made by older versions must be made anew
 def cache_folder() -> Path:
     """`$HEADATLAS_CACHE`, else `headatlas` in the user's cache folder."""
     if given := os.environ.get("HEADATLAS_CACHE"):
-        return Path(given).expanduser()
+        try:
+            return Path(given).expanduser()
+        except RuntimeError as error:
+            raise ModelSourceError(f"HEADATLAS_CACHE names no folder: {given!r}.") from error
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "headatlas"
 
 

@@ -124,6 +124,8 @@ def find_heads(hf: PreTrainedModel) -> Anatomy:
         raise GateError("this model is gated; load it outside the gated block.")
     with eager(hf):
         clean = trace(hf, random_ids(hf, 1, POSITIONS))
+        if clean.logits is None or not torch.isfinite(clean.logits).all():
+            raise ModelRefusedError("the logits for ordinary tokens are not finite.")
         blocks, sites = _sites(hf, clean)
         paths = _value_paths(hf, clean, sites)
     count = len(hf.get_submodule(blocks))

@@ -8,7 +8,6 @@ calls, but by default not which hooks that module has: hooks set later are silen
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -29,7 +28,7 @@ class _Values:
     tensor: Tensor
 
     def __init__(self) -> None:
-        self._known: tuple[Any, tuple[Tensor, ...]] | None = None
+        self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
 
     def set(self, tensor: Tensor | None) -> None:
         self._known = None
@@ -41,27 +40,26 @@ class _Values:
     def of(self, layer: int, z: Tensor) -> Tensor:
         """A layer's gates, [head, 1] or [row, 1, head, 1], in the dtype and on the device of `z`.
 
-        All layers are made ready at once and kept while nothing changes: on a GPU a small kernel per
-        layer would cost more than the multiplication.
+        They are made ready for all layers at the first layer of a pass: on a GPU a small kernel per
+        layer would cost more than the multiplication. A layer that is not above the last one asked
+        for means a new pass, which reads the values anew.
         """
         if torch.compiler.is_compiling():  # the compiler fuses them
             return self._ready(z)[layer]
-        state: tuple[Any, ...] = (
-            z.dtype,
-            z.device,
-            torch.is_grad_enabled(),
-            torch.is_inference_mode_enabled(),
-        )
-        if not self.tensor.is_inference():
-            state = (*state, self.tensor._version)  # an optimiser may step inside the block
-            if self._known is None or self._known[0] != state:
-                self._known = state, self._ready(z)
-            return self._known[1][layer]
-        return self._ready(z)[layer]
+        state = (z.dtype, z.device, torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+        known = self._known  # looked at once: another thread may change it
+        if known is None or known[0] != state or layer <= known[2]:
+            known = state, self._ready(z), layer
+        self._known = known[0], known[1], layer
+        return known[1][layer]
 
     def _ready(self, z: Tensor) -> tuple[Tensor, ...]:
         gates = self.tensor.to(device=z.device, dtype=z.dtype).unsqueeze(-1)
         return gates.unsqueeze(1).unbind(2) if gates.ndim == 4 else gates.unbind(0)
+
+
+def _itself(module: nn.Module) -> nn.Module:
+    return module
 
 
 class _Gated(nn.Module):
@@ -77,7 +75,7 @@ class _Gated(nn.Module):
         object.__setattr__(self, "inner", inner)  # not as a module of this one: names stay the same
         self.layer, self.heads, self.head_dim = layer, heads, head_dim
         self.values = values
-        self.runs = 0
+        self.ran = False
 
     def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not torch.compiler.is_compiling():
@@ -94,26 +92,32 @@ class _Gated(nn.Module):
         return self.inner((heads * gate).flatten(-2), *args, **kwargs)
 
     def _count(self) -> None:
-        """Gradient checkpointing runs layers again during backward, with the gates of that moment.
-
-        A layer that is run again more often than this block has run it belongs to another block.
-        """
+        """Gradient checkpointing runs layers again during backward, with the gates of that moment."""
         if torch._C._current_graph_task_id() == -1:
-            self.runs += torch.is_grad_enabled()
-        elif self.runs:
-            self.runs -= 1
-        else:
+            self.ran = True
+        elif not self.ran:
             raise GateError(
                 "with gradient checkpointing, call backward inside the gated block of its forward pass."
             )
 
+    # Inside a gated block whatever is done to the projection is done to the projection.
+
+    def train(self, mode: bool = True) -> _Gated:
+        self.inner.train(mode)
+        return super().train(mode)
+
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Quantised projections save more than their parameters."""
         return self.inner.state_dict(*args, **kwargs)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> nn.Module:
-        """A copy of a gated model is a plain model."""
-        return copy.deepcopy(self.inner, memo)
+    def register_forward_hook(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.register_forward_hook(*args, **kwargs)
+
+    def register_forward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.register_forward_pre_hook(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copied or pickled, a gated model is the plain one."""
+        return _itself, (self.inner,)
 
     def __getattr__(self, name: str) -> Any:
         """What a model asks of its projection (`in_features`) the projection answers."""
@@ -140,12 +144,17 @@ class Gating:
     def __init__(self, hf: PreTrainedModel, anatomy: Anatomy) -> None:
         self._values = _Values()
         self._places: list[tuple[nn.Module, str, nn.Module, _Gated]] = []
+        self._made_of = hf, anatomy
         self._shape = anatomy.shape
         for found in anatomy.present():
             parent, _, child = found.output.rpartition(".")
             inner = hf.get_submodule(found.output)
             gated = _Gated(inner, found.layer, found.heads, found.head_dim, self._values)
             self._places.append((hf.get_submodule(parent), child, inner, gated))
+
+    def __reduce__(self) -> Any:
+        """A copy gates the copied model, with stand-ins of its own."""
+        return Gating, self._made_of
 
     def __call__(self, values: Any) -> AbstractContextManager[None]:
         return self._block(self._checked(values))
@@ -156,7 +165,7 @@ class Gating:
         self._values.set(tensor)
         try:
             for parent, child, _, gated in self._places:
-                gated.runs = 0
+                gated.ran = False
                 parent._modules[child] = gated
             yield
         finally:

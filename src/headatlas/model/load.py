@@ -208,7 +208,11 @@ def _explain(error: Exception, name: str, trust: bool) -> str:
     kind = type(error).__name__
     if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):
         return f"a weight file of {name} is truncated or corrupt ({text.splitlines()[0][:120]})."
-    return f"{name} cannot be loaded: {text.splitlines()[0][:240]}"
+    if "ignore_mismatched_sizes" in text or "size mismatch" in text:
+        return f"{name} cannot be loaded: weights in its files have other shapes than its config says."
+    first, *rest = text.splitlines()
+    reason = f"{first} {rest[0].strip()}" if rest and first.endswith(":") else first
+    return f"{name} cannot be loaded: {reason[:240]}"
 
 
 def _refuse_other_kinds(config: Any, name: str, loaded: bool = False) -> None:

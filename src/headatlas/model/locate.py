@@ -54,6 +54,8 @@ def locate(source: str | os.PathLike[str], revision: str | None = None) -> Locat
         )
     try:
         path = Path(text).expanduser()
+        if path.exists() and revision is not None:
+            raise ModelSourceError(f"{_short(text)} lies on this machine and has no revisions.")
         if path.is_file():
             return _file(path)
         if path.is_dir():
@@ -155,6 +157,6 @@ def cached_models() -> list[str]:
 
     try:
         repos = scan_cache_dir().repos
-    except (CacheNotFound, OSError):
+    except (CacheNotFound, OSError, ValueError):
         return []
     return sorted(repo.repo_id for repo in repos if repo.repo_type == "model")

@@ -62,7 +62,10 @@ class Model:
             named = {self.spec.require(name): value for name, value in values.items()}
             values = torch.ones(self.spec.shape)
             for head, value in named.items():
-                values[head.layer, head.head] = value
+                try:
+                    values[head.layer, head.head] = float(value)
+                except (TypeError, ValueError, RuntimeError) as error:
+                    raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
         return self._gating(values)
 
     def attention(self, layer: int) -> Attention:

@@ -3,8 +3,8 @@
 Four statements are put to the test on a few random tokens, layer by layer:
 
 *gate*     A head let through alone adds its slice of W_O times its output, for every head. Gating
-           equals taking slices out of W_O, with the heads of one layer off and with random gates on
-           all heads. With a layer's heads off, what enters its block stays, what leaves it changes.
+           a layer's heads off equals taking their slices out of W_O; what enters their block then
+           stays the same, what leaves it changes.
 *pattern*  Where one position alone has a value of one, each head's output is that head's attention
            weight for the position, in every component. So the slices at the gate point are heads,
            and they are in the order of the attention patterns.
@@ -222,13 +222,12 @@ def _alone_deviations(
 def _taken_deviations(
     hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, floor: float
 ) -> dict[int, float]:
-    """Row r has all heads of the r-th attention layer off, then a row of random gates, a plain row."""
+    """Row r has all heads of the r-th attention layer off; the last row is plain."""
     present = anatomy.present()
-    rows = len(present) + 2
+    rows = len(present) + 1
     values = torch.ones(rows, *anatomy.shape)
     for row, found in enumerate(present):
         values[row, found.layer] = 0
-    values[-2] = torch.rand(anatomy.shape, generator=torch.Generator().manual_seed(2))
     ids = random_ids(hf, 1, _SHORT).expand(rows, -1).contiguous()
 
     with gating(values):
@@ -243,16 +242,14 @@ def _taken_deviations(
     deviations = {}
     for found in present:
         gated, taken = by_gate[found.layer], by_weight[found.layer]
-        worst = 0.0
-        for which in (0, 1):  # the row with this layer's heads off, the row with random gates
-            effect = taken.output[which] - taken.output[2]
-            least = floor * _rms(taken.output[2])
-            worst = max(worst, _ratio(gated.output[which] - taken.output[which], effect, least))
+        effect, least = taken.output[0] - taken.output[1], floor * _rms(taken.output[1])
+        worst = _ratio(gated.output[0] - taken.output[0], effect, least)
         before, before_plain = gated.before
         after, after_plain = gated.after
-        effect = after - after_plain
-        worst = max(worst, _ratio(before - before_plain, effect, floor * _rms(before_plain)))
-        if _rms(taken.output[0] - taken.output[2]) > 0.01 * _rms(taken.output[2]) and not _rms(effect):
+        change = after - after_plain
+        worst = max(worst, _ratio(before - before_plain, change, floor * _rms(before_plain)))
+        smallest = 8 * torch.finfo(after.dtype).eps * _rms(after_plain)  # that the stream can show
+        if _rms(effect) > max(0.01 * _rms(taken.output[1]), smallest) and not _rms(change):
             worst = math.inf  # the heads are switched off, yet their block does not notice
         deviations[found.layer] = worst
     return deviations
@@ -273,7 +270,7 @@ def _take_out(hf: PreTrainedModel, found: Attention, values: Tensor) -> Callable
 
 @dataclass
 class _Kept:
-    output: Tensor  # after the output projection: [this layer's row, random row, plain row]
+    output: Tensor  # after the output projection: [this layer's row, plain row]
     before: Tensor  # entering the block: [this layer's row, plain row]
     after: Tensor  # leaving the block: [this layer's row, plain row]
 
@@ -311,7 +308,7 @@ def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, 
         inner, block = ungated(hf, found.output), hf.get_submodule(anatomy.block(found.layer))
         layer, pair = found.layer, [row, rows - 1]
         handles += [
-            inner.register_forward_hook(keep(outputs, layer, [row, rows - 2, rows - 1])),
+            inner.register_forward_hook(keep(outputs, layer, pair)),
             block.register_forward_pre_hook(keep_before(layer, pair), with_kwargs=True),
             block.register_forward_hook(keep(afters, layer, pair)),
         ]
@@ -401,6 +398,8 @@ def _attention_deviations(
         return math.inf, math.inf  # not as many heads as attention patterns
     # a model may scale head outputs itself; whatever the factor, it cannot depend on the key
     factor = measured.sum(2) / weights.sum(-1, keepdim=True)  # [head, query, head_dim]
+    if (factor < 0).any():
+        return math.inf, math.inf  # what is read as W_V would have the wrong sign
     expected = weights.unsqueeze(-1) * factor.unsqueeze(2)
     pattern_deviation = max(
         _ratio(measured[head] - expected[head], measured[head]) for head in range(found.heads)

@@ -19,9 +19,9 @@ class ValueOutput(NamedTuple):
     """`value` [hidden, head_dim] and `output` [head_dim, hidden] of one head.
 
     A head moves `x @ value @ output` from where it looks to where it is. Left out are biases, norms
-    (before attention, on the values, over all heads before W_O, after W_O) and factors that the
-    model computes from the text. In latent attention `value` is the product of both projections,
-    the norm between them reduced to the norm's own weights.
+    (before attention, on the values, over all heads before W_O, after W_O) and positive factors
+    that the model itself puts on head outputs. In latent attention `value` is the product of both
+    projections, the norm between them reduced to the norm's own weights.
     """
 
     value: Tensor
