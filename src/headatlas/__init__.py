@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from headatlas._version import __version__
 from headatlas.core import (
+    AtlasError,
+    FitError,
     GateError,
     Head,
     HeadatlasError,
@@ -23,14 +25,24 @@ from headatlas.core import (
     ModelSourceError,
     ModelSpec,
     RequestError,
+    StoreError,
+    TaskError,
     UnknownNameError,
 )
 
 if TYPE_CHECKING:
+    from headatlas.atlas import Atlas, Summary, open_atlas
+    from headatlas.method import GatingSettings
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
+    from headatlas.run import contrast_heads, map_heads
+    from headatlas.task import Task, load_task
 
 __all__ = [
+    "Atlas",
+    "AtlasError",
+    "FitError",
     "GateError",
+    "GatingSettings",
     "Head",
     "HeadNameError",
     "HeadatlasError",
@@ -40,19 +52,35 @@ __all__ = [
     "ModelSpec",
     "RequestError",
     "SelfCheck",
+    "StoreError",
+    "Summary",
+    "Task",
+    "TaskError",
     "UnknownNameError",
     "ValueOutput",
     "__version__",
+    "contrast_heads",
     "gates",
     "load_model",
+    "load_task",
+    "map_heads",
+    "open_atlas",
 ]
 
 _ROOM_OF = {
+    "Atlas": "headatlas.atlas",
+    "GatingSettings": "headatlas.method",
     "Model": "headatlas.model",
     "SelfCheck": "headatlas.model",
+    "Summary": "headatlas.atlas",
+    "Task": "headatlas.task",
     "ValueOutput": "headatlas.model",
+    "contrast_heads": "headatlas.run",
     "gates": "headatlas.model",
     "load_model": "headatlas.model",
+    "load_task": "headatlas.task",
+    "map_heads": "headatlas.run",
+    "open_atlas": "headatlas.atlas",
 }
 
 

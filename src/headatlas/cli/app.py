@@ -15,7 +15,12 @@ from rich.markup import escape
 
 from headatlas import HeadatlasError, __version__
 from headatlas.cli.check import check
+from headatlas.cli.contrast import contrast
+from headatlas.cli.demo import demo
 from headatlas.cli.listing import listing
+from headatlas.cli.map import map_
+from headatlas.cli.plot import plot
+from headatlas.cli.table import table
 
 __all__ = ["app", "main"]
 
@@ -27,6 +32,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("demo")(demo)
+app.command("map")(map_)
+app.command("contrast")(contrast)
+app.command("plot")(plot)
+app.command("table")(table)
 app.command("check")(check)
 app.add_typer(listing, name="list")
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 __all__ = ["listing"]
 
-listing = typer.Typer(help="What is built in: models.", no_args_is_help=True)
+listing = typer.Typer(help="What is built in: models, tasks.", no_args_is_help=True)
 
 
 @listing.command("models")
@@ -32,3 +32,28 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Machine-readabl
     console = Console()
     console.print(table)
     console.print("Any causal language model works too: a hub name, a folder, a GGUF file.", style="dim")
+
+
+@listing.command("tasks")
+def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False) -> None:
+    """Tasks with a name of their own."""
+    from headatlas.task import builtin_tasks
+
+    rows = [
+        {"name": spec.name, "version": spec.version, "licence": spec.licence, "about": spec.about}
+        for spec in builtin_tasks()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("name", no_wrap=True)
+    table.add_column("about")
+    for row in rows:
+        table.add_row(str(row["name"]), str(row["about"]))
+    console = Console()
+    console.print(table)
+    console.print(
+        "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target.",
+        style="dim",
+    )

@@ -2,12 +2,16 @@
 
 from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, ROLES
 from headatlas.core.errors import (
+    AtlasError,
+    FitError,
     GateError,
     HeadatlasError,
     HeadNameError,
     ModelRefusedError,
     ModelSourceError,
     RequestError,
+    StoreError,
+    TaskError,
     UnknownNameError,
 )
 from headatlas.core.head import Head
@@ -19,6 +23,8 @@ __all__ = [
     "DIRECTIONS",
     "FITS",
     "ROLES",
+    "AtlasError",
+    "FitError",
     "GateError",
     "Head",
     "HeadNameError",
@@ -27,5 +33,7 @@ __all__ = [
     "ModelSourceError",
     "ModelSpec",
     "RequestError",
+    "StoreError",
+    "TaskError",
     "UnknownNameError",
 ]

@@ -1,12 +1,16 @@
 """Everything headatlas raises on purpose.
 
     HeadatlasError            exit 1   the work failed
+    ├── FitError                       a fit that went wrong: no number, no gradient, no memory
+    ├── StoreError                     an atlas that cannot be written now: disk full, in use
     └── RequestError          exit 2   the request was wrong
         ├── UnknownNameError           no such built-in name; carries the closest ones
         ├── HeadNameError              text that names no head, or a head the model lacks
         ├── ModelSourceError           a model that cannot be found, reached or read
         ├── ModelRefusedError          a model that was read but cannot be mapped
-        └── GateError                  gate values that do not fit the model
+        ├── GateError                  gate values that do not fit the model
+        ├── TaskError                  a task that cannot be read, or has nothing to ask
+        └── AtlasError                 a folder that is no atlas, or does not fit the request
 
 A message is one sentence or two: the value, what is allowed, what to do.
 """
@@ -18,12 +22,16 @@ from difflib import get_close_matches
 from typing import Any
 
 __all__ = [
+    "AtlasError",
+    "FitError",
     "GateError",
     "HeadNameError",
     "HeadatlasError",
     "ModelRefusedError",
     "ModelSourceError",
     "RequestError",
+    "StoreError",
+    "TaskError",
     "UnknownNameError",
 ]
 
@@ -32,6 +40,14 @@ class HeadatlasError(Exception):
     """The work failed for a reason that is known."""
 
     exit_code = 1
+
+
+class FitError(HeadatlasError):
+    """A fit that went wrong; finished fits stay as they are."""
+
+
+class StoreError(HeadatlasError):
+    """An atlas that cannot be written now; what was there is still there."""
 
 
 class RequestError(HeadatlasError):
@@ -73,3 +89,11 @@ class ModelRefusedError(RequestError):
 
 class GateError(RequestError):
     """Gate values, or a use of gates, that does not fit the model."""
+
+
+class TaskError(RequestError):
+    """A task that cannot be read, or that has nothing to ask of this model."""
+
+
+class AtlasError(RequestError):
+    """A folder that holds no atlas, a damaged one, or one that does not fit the request."""

@@ -46,7 +46,7 @@ _FORWARD_ERRORS = (
     AssertionError,
     ImportError,
 )
-DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
+DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64")
 
 
 def load_model(
@@ -67,7 +67,8 @@ def load_model(
 
     `source`: a built-in name (`"smollm2"`), a hub name, a folder, a GGUF file, or a transformers
     model that is loaded already (then give its `tokenizer`; it is used as it is, in eval mode).
-    `dtype="auto"` keeps the checkpoint's own. `device=None` takes an accelerator if there is one.
+    `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
+    and float32 elsewhere. `device=None` takes an accelerator if there is one.
     `check=False` skips the self-check, for a model that has passed it before. Further options go to
     `from_pretrained` as they are.
 
@@ -76,7 +77,8 @@ def load_model(
     """
     if "torch_dtype" in options:  # its old name
         dtype = options.pop("torch_dtype")
-    kind, place = _dtype(dtype), _device(device)
+    place = _device(device)
+    kind = _dtype(dtype, place)
     if device is not None and device_map is not None:
         raise RequestError("give device or device_map, not both.")
     options |= {
@@ -231,13 +233,23 @@ def _refuse_other_kinds(config: Any, name: str, loaded: bool = False) -> None:
         raise ModelRefusedError(f"{name} is no causal language model (its type is {kind!r}).")
 
 
-def _dtype(dtype: str | torch.dtype) -> str | torch.dtype:
+def _dtype(dtype: str | torch.dtype, device: torch.device) -> str | torch.dtype:
     if isinstance(dtype, torch.dtype) or dtype == "auto":
         return dtype
+    if dtype == "fast":
+        return torch.bfloat16 if _computes_in_bfloat16(device) else torch.float32
     if dtype not in DTYPES:
         raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
     found: torch.dtype = getattr(torch, dtype)
     return found
+
+
+def _computes_in_bfloat16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type == "cpu":  # any CPU can emulate it, slowly
+        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return False
 
 
 def _device(device: str | torch.device | None) -> torch.device:

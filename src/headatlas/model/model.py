@@ -12,9 +12,11 @@ from torch import Tensor
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import input_device
+from headatlas.model.first_token import first_token
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.proof import SelfCheck
+from headatlas.model.readout import Readout
 from headatlas.model.sources import Sources
 from headatlas.model.weights import ValueOutput, read_head
 
@@ -46,6 +48,7 @@ class Model:
         self.check = check
         self._gating = gating
         self._sources = Sources(hf, anatomy)
+        self._readout = Readout(hf)
 
     def __repr__(self) -> str:
         layers, heads = self.spec.shape
@@ -55,6 +58,12 @@ class Model:
     def device(self) -> torch.device:
         """Where token ids go in."""
         return input_device(self.hf)
+
+    def first_token(self) -> tuple[int | None, str]:
+        """(id of the token that goes before every text, or None; how that is known)."""
+        if self.tokenizer is None:
+            raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
+        return first_token(self.hf, self.tokenizer)
 
     def gates(self, values: Any) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
@@ -67,6 +76,13 @@ class Model:
                 except (TypeError, ValueError, RuntimeError) as error:
                     raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
         return self._gating(values)
+
+    def logits_at(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
+        """[wanted, vocabulary]: the logits at position `positions[i]` of row `rows[i]` of `ids`.
+
+        The vocabulary is visited for these positions only. Gates that are in force hold here too.
+        """
+        return self._readout(ids, rows, positions)
 
     def attention(self, layer: int) -> Attention:
         """Where the heads of a layer are."""

@@ -1,0 +1,80 @@
+"""Where things lie in an atlas folder, and how they are written so that nothing is ever half there.
+
+    atlas.json                              what was mapped, how, with which settings
+    fits/<method>/<task>/<seed>-<fit>.safetensors    one file per finished fit
+    work/<method>-<task>-<stage>.safetensors         a fit in progress; gone when it is finished
+    atlas.lock                              held while a process writes
+
+A file is written under another name, flushed to the disk and renamed. Renaming is all or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from headatlas.core import StoreError
+
+__all__ = ["ATLAS", "LOCK", "SCHEMA", "fit_path", "slug", "work_path", "write_whole", "writing"]
+
+#: raised when an older headatlas could no longer read what this one writes
+SCHEMA = 1
+ATLAS, LOCK = "atlas.json", "atlas.lock"
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+
+
+def slug(name: str) -> str:
+    """A task's name as a file name: itself where it can be, else made plain, with a hash to stay distinct."""
+    if _PLAIN.fullmatch(name):
+        return name
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-.")[:60] or "task"
+    return f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def fit_path(root: Path, method: str, task: str, seed: int, fit: str) -> Path:
+    return root / "fits" / method / slug(task) / f"{seed}-{fit}.safetensors"
+
+
+def work_path(root: Path, method: str, task: str, stage: str) -> Path:
+    return root / "work" / f"{method}-{slug(task)}-{stage}.safetensors"
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Have `write` fill a file next to `path`, then put it in its place."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            write(draft)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.replace(path)
+            _flush_folder(path.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Whatever keeps a file from being written, in one sentence."""
+    try:
+        yield
+    except Exception as error:  # safetensors reports a full disk as an error of its own
+        if not isinstance(error, OSError) and type(error).__name__ != "SafetensorError":
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StoreError(
+            f"{path} cannot be written: {reason}. What is finished is safe; go on with --resume."
+        ) from error

@@ -1,0 +1,61 @@
+"""What an atlas holds: runs (a method on a task) and the fits in them. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Fit", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A method applied to a task: all that is needed to know what its numbers mean.
+
+    `task_facts` says what was asked (version, content hash, licence, rows, first token, …), `settings` how
+    (`given` as the user wrote it, `resolved` in full), `baseline` how the ungated model does on the held-out
+    items, `identity` is a hash of everything that the numbers depend on.
+    """
+
+    method: str
+    task: str
+    identity: str
+    task_facts: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    made_with: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Run:
+        return cls(**{key: data[key] for key in cls.__slots__ if key in data})
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One gate set, finished. Arrays are [layer, head], `path` [snapshot, layer, head]; NaN: no head there.
+
+    `logits` are what was fitted; the gates are their sigmoid. `facts` has the held-out figures, seconds
+    and tokens of the fit.
+    """
+
+    method: str
+    task: str
+    seed: int
+    fit: str
+    identity: str
+    logits: np.ndarray
+    path: np.ndarray
+    path_updates: np.ndarray
+    losses: np.ndarray
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gates(self) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return (1 / (1 + np.exp(-self.logits.astype(np.float64)))).astype(np.float32)

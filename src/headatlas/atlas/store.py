@@ -1,0 +1,230 @@
+"""The atlas folder: opened by one writer at a time, read by anyone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from headatlas.atlas.layout import ATLAS, LOCK, SCHEMA, fit_path, work_path, write_whole, writing
+from headatlas.atlas.records import Fit, Run
+from headatlas.core import AtlasError, ModelSpec, StoreError
+
+__all__ = ["Store"]
+
+_ARRAYS = ("logits", "path", "path_updates", "losses")
+
+
+class Store:
+    """Reads and writes an atlas folder. `Store.open` to read; `Store.writing` to write."""
+
+    def __init__(self, root: Path, spec: ModelSpec, runs: dict[tuple[str, str], Run]) -> None:
+        self.root, self.spec, self.runs = root, spec, runs
+
+    @classmethod
+    def exists(cls, root: Path) -> bool:
+        return (root / ATLAS).exists()
+
+    @classmethod
+    def open(cls, root: str | Path) -> Store:
+        """Read `atlas.json`."""
+        root = Path(root)
+        try:
+            data = json.loads((root / ATLAS).read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            raise AtlasError(f"{root} is no atlas: it has no {ATLAS}. 'headatlas map' makes one.") from None
+        except OSError as error:
+            raise AtlasError(f"{root / ATLAS} cannot be read: {error.strerror or error}.") from None
+        except ValueError:
+            raise AtlasError(f"{root / ATLAS} is damaged: it is not JSON.") from None
+        schema = data.get("schema") if isinstance(data, dict) else None
+        if not isinstance(schema, int):
+            raise AtlasError(f"{root / ATLAS} was not written by headatlas: it has no schema number.")
+        if schema > SCHEMA:
+            raise AtlasError(
+                f"{root} was written by a newer headatlas (schema {schema}; this one reads up to {SCHEMA}): "
+                "install the newer version to open it."
+            )
+        try:
+            runs = [Run.from_json(run) for run in data["runs"]]
+            spec = ModelSpec.from_json(data["model"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise AtlasError(f"{root / ATLAS} is damaged: {type(error).__name__} {error}.") from None
+        return cls(root, spec, {(run.method, run.task): run for run in runs})
+
+    @classmethod
+    @contextmanager
+    def writing(cls, root: str | Path, spec: ModelSpec) -> Iterator[Store]:
+        """The folder for writing, made if it is not there. One process at a time."""
+        root = Path(root)
+        with writing(root):
+            root.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(root / LOCK, timeout=0)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise StoreError(
+                    f"{root} is being written by another headatlas; wait for it or choose another --out."
+                ) from None
+        try:
+            if cls.exists(root):
+                store = cls.open(root)
+                store._require_same_model(spec)
+            else:
+                store = cls(root, spec, {})
+                store.save()
+            for draft in root.rglob(".*.tmp"):  # of a process that was killed
+                draft.unlink(missing_ok=True)
+            yield store
+        finally:
+            lock.release()
+
+    def _require_same_model(self, spec: ModelSpec) -> None:
+        ours, theirs = self.spec, spec
+        if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
+            raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
+        if ours.dtype != theirs.dtype:
+            raise AtlasError(f"{self.root} maps {ours.name} in {ours.dtype}, not in {theirs.dtype}.")
+
+    def save(self) -> None:
+        """Write `atlas.json`."""
+        data = {
+            "schema": SCHEMA,
+            "model": self.spec.to_json(),
+            "runs": [run.to_json() for run in self.runs.values()],
+        }
+        text = json.dumps(data, indent=1, ensure_ascii=False)
+
+        def write(draft: Path) -> None:
+            draft.write_text(text, encoding="utf-8")
+
+        write_whole(self.root / ATLAS, write)
+
+    def add(self, run: Run) -> Run:
+        """Enter a run, or find the same one; one that was made otherwise is refused."""
+        known = self.runs.get((run.method, run.task))
+        if known is None:
+            self.runs[run.method, run.task] = run
+            self.save()
+            return run
+        if known.identity != run.identity:
+            raise AtlasError(
+                f"{self.root} has {run.task!r} already, made with {_difference(known, run)}; "
+                "choose another --out or ask for the same."
+            )
+        return known
+
+    def update(self, run: Run, **changes: Any) -> Run:
+        """Change what is said about a run (its baseline)."""
+        changed = replace(self.runs[run.method, run.task], **changes)
+        self.runs[run.method, run.task] = changed
+        self.save()
+        return changed
+
+    # fits
+
+    def finished(self, run: Run) -> set[tuple[int, str]]:
+        """(seed, fit) of every finished fit of a run."""
+        folder = fit_path(self.root, run.method, run.task, 0, "free").parent
+        names = [path.stem.partition("-") for path in folder.glob("*.safetensors")]
+        return {(int(seed), fit) for seed, _, fit in names if seed.isdecimal()}
+
+    def write_fit(self, fit: Fit) -> None:
+        path = fit_path(self.root, fit.method, fit.task, fit.seed, fit.fit)
+        arrays = {name: np.ascontiguousarray(getattr(fit, name)) for name in _ARRAYS}
+        about = {
+            "schema": SCHEMA,
+            "method": fit.method,
+            "task": fit.task,
+            "seed": fit.seed,
+            "fit": fit.fit,
+            "identity": fit.identity,
+            "facts": dict(fit.facts),
+        }
+        _save(path, arrays, about)
+
+    def read_fit(self, run: Run, seed: int, fit: str) -> Fit:
+        path = fit_path(self.root, run.method, run.task, seed, fit)
+        arrays, about = _load(path, "run the map again with --resume after deleting it: only it is made anew")
+        if (about.get("identity"), about.get("seed"), about.get("fit")) != (run.identity, seed, fit):
+            raise AtlasError(f"{path} belongs to another run; delete it and run the map again with --resume.")
+        try:
+            values = {name: arrays[name] for name in _ARRAYS}
+            return Fit(run.method, run.task, seed, fit, run.identity, **values, facts=about["facts"])
+        except KeyError as error:
+            raise AtlasError(f"{path} is damaged: it has no {error}.") from None
+
+    def fits(self, run: Run) -> list[Fit]:
+        return [self.read_fit(run, seed, fit) for seed, fit in sorted(self.finished(run))]
+
+    # work in progress
+
+    def write_work(
+        self, run: Run, stage: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
+    ) -> None:
+        path = work_path(self.root, run.method, run.task, stage)
+        _save(path, dict(arrays), {"schema": SCHEMA, "identity": run.identity, **about})
+
+    def read_work(self, run: Run, stage: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        """What was in progress; None if nothing is, or if it is of no use (it is only time that is lost)."""
+        path = work_path(self.root, run.method, run.task, stage)
+        if not path.exists():
+            return None
+        try:
+            arrays, about = _load(path, "")
+        except AtlasError:
+            return None
+        return (arrays, about) if about.get("identity") == run.identity else None
+
+    def drop_work(self, run: Run, stage: str) -> None:
+        path = work_path(self.root, run.method, run.task, stage)
+        with writing(path):
+            path.unlink(missing_ok=True)
+
+
+def _difference(known: Run, wanted: Run) -> str:
+    """Which settings differ, in words."""
+    old = {
+        **known.settings.get("resolved", {}),
+        "task content": known.task_facts.get("content_hash", "")[:12],
+    }
+    new = {
+        **wanted.settings.get("resolved", {}),
+        "task content": wanted.task_facts.get("content_hash", "")[:12],
+    }
+    parts = [f"{key} {old[key]} instead of {new.get(key)}" for key in old if old[key] != new.get(key)]
+    return ", ".join(parts) or "other settings"
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    text = json.dumps({**about, "digest": _digest(arrays)}, ensure_ascii=False)
+    write_whole(path, lambda draft: save_file(arrays, draft, metadata={"headatlas": text}))
+
+
+def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            about = json.loads((file.metadata() or {})["headatlas"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise AtlasError(f"{path} is damaged ({error}); {advice}.") from None
+    if about.get("digest") != _digest(arrays):
+        raise AtlasError(f"{path} is damaged (its contents do not match their hash); {advice}.")
+    return arrays, about

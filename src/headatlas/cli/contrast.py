@@ -1,0 +1,107 @@
+"""`headatlas contrast MODEL --retain T --forget T`: keep one task, destroy another."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headatlas.cli.map import load_for_fitting, require_new
+from headatlas.cli.options import (
+    AsJson,
+    Device,
+    DeviceMap,
+    Dtype,
+    ModelName,
+    Out,
+    Resume,
+    Revision,
+    TrustRemoteCode,
+)
+from headatlas.cli.progress import ShownProgress
+
+if TYPE_CHECKING:
+    from headatlas import Atlas
+
+__all__ = ["contrast"]
+
+
+def contrast(
+    model: ModelName,
+    retain: Annotated[str, typer.Option(help="The task to keep.")],
+    forget: Annotated[str, typer.Option(help="The task to destroy.")],
+    preset: Annotated[str, typer.Option(help="quick or paper.")] = "quick",
+    seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
+    updates: Annotated[int | None, typer.Option(help="Updates.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Pairs of rows per update and gate set.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
+    out: Out = "atlas",
+    resume: Resume = False,
+    dtype: Dtype = "fast",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn gates that keep one task and destroy another; both are measured on held-out items."""
+    from headatlas import contrast_heads, load_task
+    from headatlas.method import resolve
+    from headatlas.run import contrast_name
+
+    resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
+    tasks = load_task(retain), load_task(forget)
+    require_new(out, resume)
+    loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
+    with ShownProgress(quiet=as_json) as progress:
+        atlas = contrast_heads(
+            loaded,
+            *tasks,
+            out=out,
+            resume=resume,
+            preset=preset,
+            seeds=seeds,
+            updates=updates,
+            batch=batch,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+    found = _figures(atlas, contrast_name(tasks[0].name, tasks[1].name))
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    _show(found, {"retain": tasks[0].name, "forget": tasks[1].name}, out)
+
+
+def _figures(atlas: Atlas, name: str) -> dict[str, Any]:
+    fits = {seed: atlas.fit(name, seed, "retain", "contrast") for seed in atlas.seeds(name, "contrast")}
+    return {
+        "contrast": name,
+        "ungated": dict(atlas.run(name, "contrast").baseline),
+        "gated": {seed: {key: fit.facts[key] for key in _KEYS} for seed, fit in fits.items()},
+        "heads_shut": {seed: int((fit.gates < 0.5).sum()) for seed, fit in fits.items()},
+    }
+
+
+_KEYS = ("retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy")
+
+
+def _show(found: dict[str, Any], names: dict[str, str], out: str) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("held-out items")
+    for side, name in names.items():
+        table.add_column(f"{side} {escape(name)}: NLL", justify="right")
+        table.add_column("accuracy", justify="right")
+    table.add_column("heads shut", justify="right")
+    table.add_row("ungated", *(f"{found['ungated'][key]:.2f}" for key in _KEYS), "0")
+    for seed, figures in found["gated"].items():
+        table.add_row(
+            f"seed {seed}", *(f"{figures[key]:.2f}" for key in _KEYS), str(found["heads_shut"][seed])
+        )
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    console.print(f"[dim]atlas in {escape(out)}[/]")

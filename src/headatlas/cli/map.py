@@ -1,0 +1,156 @@
+"""`headatlas map MODEL --task T`: which heads does this model need for a task, which hurt it?"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from headatlas import AtlasError
+from headatlas.cli.options import (
+    AsJson,
+    Device,
+    DeviceMap,
+    Dtype,
+    ModelName,
+    Out,
+    Resume,
+    Revision,
+    TrustRemoteCode,
+)
+from headatlas.cli.progress import ShownProgress
+
+if TYPE_CHECKING:
+    from headatlas import Model
+    from headatlas.atlas import Interval, Summary
+
+__all__ = ["load_for_fitting", "map_", "require_new", "show_summary"]
+
+
+def map_(
+    model: ModelName,
+    task: Annotated[
+        list[str], typer.Option("--task", "-t", help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…")
+    ],
+    preset: Annotated[str, typer.Option(help="quick (minutes on a CPU) or paper (as published).")] = "quick",
+    seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
+    updates: Annotated[int | None, typer.Option(help="Updates per stage.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Rows per update and gate set.")] = None,
+    objective: Annotated[str | None, typer.Option(help="bounded or paper.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
+    out: Out = "atlas",
+    resume: Resume = False,
+    dtype: Dtype = "fast",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter."""
+    from headatlas import load_task, map_heads
+    from headatlas.method import resolve
+
+    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
+    tasks = [load_task(name) for name in task]
+    require_new(out, resume)
+    loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
+    console = Console(soft_wrap=True, highlight=False)
+    if not as_json:
+        spec = loaded.spec
+        console.print(
+            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
+            f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
+            f"{settings.pressed.updates} updates, batch {settings.batch}, {settings.seeds} seeds"
+        )
+    with ShownProgress(quiet=as_json) as progress:
+        atlas = map_heads(
+            loaded,
+            tasks,
+            out=out,
+            resume=resume,
+            preset=preset,
+            seeds=seeds,
+            updates=updates,
+            batch=batch,
+            objective=objective,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+    summaries = [atlas.summary(one.name) for one in tasks]
+    if as_json:
+        typer.echo(json.dumps({"atlas": out, "tasks": [summary.to_json() for summary in summaries]}))
+        return
+    for summary in summaries:
+        show_summary(console, summary)
+    console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
+
+
+def require_new(out: str, resume: bool) -> None:
+    """A wrong request is to be known before a model is loaded."""
+    from headatlas.atlas import Store
+
+    if Store.exists(Path(out)) and not resume:
+        raise AtlasError(f"{out} holds an atlas already; --resume goes on with it or adds to it.")
+
+
+def load_for_fitting(
+    model: str,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    revision: str | None,
+    trust_remote_code: bool,
+) -> Model:
+    """The model, with a sign of life while it is loaded."""
+    from headatlas import load_model
+
+    console = Console(stderr=True)
+    with console.status(escape(f"loading {model} …")) if console.is_terminal else nullcontext():
+        return load_model(
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+        )
+
+
+def show_summary(console: Console, summary: Summary) -> None:
+    """A task in a few lines."""
+
+    def pair(shares: dict[str, float]) -> str:
+        return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
+
+    def each(role: str) -> str:
+        found: Interval = summary.per_seed[role]
+        return f"{100 * found.mean:.1f} % {role} [{100 * found.low:.1f}–{100 * found.high:.1f}]"
+
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2f}"
+
+    console.print(
+        f"\n[bold]{escape(summary.task)}[/], {summary.seeds} seeds, threshold {summary.threshold:g}"
+    )
+    console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
+    console.print(f"  Any      {pair(summary.any)}  in at least one seed")
+    console.print(f"  per seed {each('facilitating')}, {each('interfering')},")
+    console.print(f"           {each('irrelevant')}, anomalies {100 * summary.anomalies:.1f} %")
+    correlation = summary.correlation
+    console.print(
+        f"  seeds    correlate {number(correlation['facilitation'])} in facilitation, "
+        f"{number(correlation['interference'])} in interference"
+    )
+    if {"baseline", "retain", "remove"} <= summary.nll.keys():
+        nll, right = summary.nll, summary.accuracy
+        console.print(
+            f"  held out NLL {nll['baseline']:.2f} ungated, {nll['retain']:.2f} with G+, "
+            f"{nll['remove']:.2f} with G−; accuracy {right['baseline']:.2f}, {right['retain']:.2f}, "
+            f"{right['remove']:.2f}"
+        )

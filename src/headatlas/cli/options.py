@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "AsJson",
+    "Device",
+    "DeviceMap",
+    "Dtype",
+    "ModelName",
+    "Out",
+    "Resume",
+    "Revision",
+    "TrustRemoteCode",
+]
+
+ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")]
+Dtype = Annotated[str, typer.Option(help="auto, fast, float32, bfloat16, float16 or float64.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")]
+DeviceMap = Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")]
+Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
+TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Out = Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the atlas in --out, or add to it.")]

@@ -1,0 +1,69 @@
+"""Bars for work that takes minutes: updates, loss, tokens per second, time left."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+if TYPE_CHECKING:
+    from headatlas.method import Step
+
+__all__ = ["ShownProgress"]
+
+_STAGES = {"free": "free", "pressed": "retain + remove", "contrast": "contrast"}
+
+
+class ShownProgress:
+    """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self._live = self._console.is_terminal and not quiet
+        self._quiet = quiet
+        self._bars = Bars(
+            TextColumn("{task.description:<26}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[about]:<26}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+        )
+        self._bar = self._bars.add_task("", total=None, visible=False, about="")
+        self._tokens = 0
+        self._name = ""
+
+    def __enter__(self) -> ShownProgress:
+        if self._live:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._bars.stop()
+
+    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
+        self._name = escape(f"{task}: {_STAGES.get(stage, stage)}, {sets} fits")
+        self._tokens = 0
+        if self._live:
+            self._bar = self._bars.add_task(self._name, total=updates, completed=done, about="")
+
+    def step(self, step: Step) -> None:
+        self._tokens += step.tokens
+        if self._live:
+            seconds = self._bars.tasks[self._bars.task_ids.index(self._bar)].elapsed or 1e-9
+            about = f"loss {step.loss:.3f}  {self._tokens / seconds:,.0f} tokens/s"
+            self._bars.update(self._bar, completed=step.update, about=about)
+        elif not self._quiet and step.update == step.updates:
+            self._console.print(f"{self._name}: {step.updates} updates, loss {step.loss:.3f}")
+
+    def note(self, text: str) -> None:
+        self._console.print("[yellow]note:[/]", escape(text))

@@ -1,0 +1,30 @@
+"""`headatlas table DIR`: the atlas as one tidy table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["table"]
+
+
+def table(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="FILE.csv or FILE.parquet; without it CSV is printed.")
+    ] = None,
+) -> None:
+    """All numbers as a tidy table: method, task, seed, fit, relation, direction, layer, head, value."""
+    from headatlas import RequestError, open_atlas
+    from headatlas.atlas import write_table
+
+    if out is not None and Path(out).suffix not in (".csv", ".parquet"):
+        raise RequestError(f"{out!r} is no table; its name ends in .csv or .parquet.")
+    frame = open_atlas(folder).to_table()
+    if out is None:
+        typer.echo(frame.to_csv(index=False), nl=False)
+    else:
+        write_table(frame, Path(out))
+        typer.echo(f"{len(frame):,} lines in {out}")

@@ -1,0 +1,35 @@
+"""Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch."""
+
+from headatlas.figure.agreement import draw_agreement, draw_key, plot_agreement
+from headatlas.figure.distributions import draw_distribution, plot_distributions
+from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
+from headatlas.figure.palette import PALETTES, Palette, palette_of
+from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
+from headatlas.figure.saving import FORMATS, save_figure
+from headatlas.figure.score import draw_score, plot_score, plot_scores, score_of
+from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
+
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "PALETTES",
+    "FigureOptions",
+    "Palette",
+    "draw_agreement",
+    "draw_distribution",
+    "draw_figure",
+    "draw_key",
+    "draw_layer_profile",
+    "draw_score",
+    "draw_trajectory",
+    "example_heads",
+    "palette_of",
+    "plot_agreement",
+    "plot_distributions",
+    "plot_layer_profile",
+    "plot_score",
+    "plot_scores",
+    "plot_trajectories",
+    "save_figure",
+    "score_of",
+]

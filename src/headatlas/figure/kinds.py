@@ -1,0 +1,74 @@
+"""The kinds of figure by the word that the command line uses; each is a function of one signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from headatlas.atlas import Atlas
+from headatlas.core import RequestError, UnknownNameError
+from headatlas.figure.agreement import plot_agreement
+from headatlas.figure.distributions import plot_distributions
+from headatlas.figure.panels import tasks_of
+from headatlas.figure.profile import plot_layer_profile
+from headatlas.figure.score import plot_scores
+from headatlas.figure.trajectories import plot_trajectories
+
+__all__ = ["KINDS", "FigureOptions", "draw_figure"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOptions:
+    """What can be asked of a figure. A kind takes what it has a use for; `None`: all, or the usual."""
+
+    tasks: tuple[str, ...] | None = None
+    score: str = "facilitation"
+    over: str = "mean"
+    label: str | None = None
+    colours: str = "paper"
+    heads: tuple[str, ...] | None = None
+
+
+def _agreement(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_agreement(atlas, options.tasks, label=options.label, colours=options.colours)
+
+
+def _score(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_scores(
+        atlas, options.tasks, options.score, options.over, label=options.label, colours=options.colours
+    )
+
+
+def _trajectories(atlas: Atlas, options: FigureOptions) -> Figure:
+    tasks = tasks_of(atlas, options.tasks)
+    if len(tasks) > 1:
+        raise RequestError(
+            f"trajectories are drawn for one task at a time; choose one of {', '.join(tasks)}."
+        )
+    return plot_trajectories(atlas, tasks[0], options.heads, label=options.label)
+
+
+def _distributions(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_distributions(atlas, options.tasks, label=options.label, colours=options.colours)
+
+
+def _profile(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_layer_profile(atlas, options.tasks, label=options.label, colours=options.colours)
+
+
+KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
+    "agreement": _agreement,
+    "distributions": _distributions,
+    "profile": _profile,
+    "score": _score,
+    "trajectories": _trajectories,
+}
+
+
+def draw_figure(atlas: Atlas, kind: str, options: FigureOptions | None = None) -> Figure:
+    """A figure of the kind of that name."""
+    if kind not in KINDS:
+        raise UnknownNameError("kind of figure", kind, KINDS)
+    return KINDS[kind](atlas, options or FigureOptions())

@@ -1,0 +1,166 @@
+"""What panels have in common: their places on the sheet in inches, ticks, names of axes, hatched holes.
+
+Sizes are worked out here and not left to matplotlib, because a map of a model has a shape of its own and a
+column of a paper has a fixed width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headatlas.atlas import Atlas
+from headatlas.core import RequestError
+from headatlas.figure.headers import size_of
+from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
+from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
+
+__all__ = [
+    "Sheet",
+    "add_label",
+    "add_outer_labels",
+    "hatch_holes",
+    "inward_numbers",
+    "map_axes",
+    "map_height",
+    "plain_axes",
+    "tasks_of",
+    "ticks",
+]
+
+#: inches: a digit of a tick label, and the line it stands on; labels stay one digit or line apart
+_DIGIT, _LINE = 0.047, 0.10
+#: coarser and finer steps, for axes on which the usual one gives too many or too few ticks
+_STEPS = (1, 2, 5, 10, 20, 50, 100)
+#: a panel is at most this much taller than wide, at least this much; between them, cells are square
+_TALLEST, _FLATTEST = 1.6, 0.5
+#: inches: what all panels of a figure may be tall together, to stay on a page
+_PAGE = 5.6
+#: inches: the tallest single panel
+_PANEL = 2.6
+_NARROWEST = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A grid of equal panels, in inches: margins, gaps, and the `header` that stands on each panel."""
+
+    rows: int
+    columns: int
+    width: float
+    left: float
+    right: float
+    bottom: float
+    header: float = 0
+    gap_x: float = 0.10
+    gap_y: float = 0.09
+
+    @property
+    def panel_width(self) -> float:
+        if self.width < _NARROWEST:
+            raise RequestError(
+                f"a figure {self.width:g} inches wide cannot be read; give at least {_NARROWEST:g}."
+            )
+        return (self.width - self.left - self.right - self.gap_x * (self.columns - 1)) / self.columns
+
+    def build(self, panel_height: float) -> tuple[Figure, np.ndarray]:
+        """The figure and its axes as [row, column], row 0 at the top."""
+        top = 0.02
+        row = self.header + panel_height
+        height = top + row * self.rows + self.gap_y * (self.rows - 1) + self.bottom
+        figure = Figure(figsize=(self.width, height))
+        axes = np.empty((self.rows, self.columns), dtype=object)
+        for place in np.ndindex(self.rows, self.columns):
+            x = self.left + place[1] * (self.panel_width + self.gap_x)
+            y = height - top - row - place[0] * (row + self.gap_y)
+            box = (x / self.width, y / height, self.panel_width / self.width, panel_height / height)
+            axes[place] = figure.add_axes(box)
+        return figure, axes
+
+
+def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
+    """The tasks that were asked for, or all of which a seed is finished."""
+    wanted = atlas.tasks if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    if not wanted:
+        raise RequestError("there is no task to draw; name one, or finish a seed with 'headatlas map'.")
+    return wanted
+
+
+def map_height(spec_shape: tuple[int, int], panel_width: float, rows: int) -> float:
+    """Inches. Square cells where that gives a reasonable panel, else the nearest reasonable one."""
+    layers, heads = spec_shape
+    shape = np.clip(layers / max(heads, 1), _FLATTEST, _TALLEST)
+    return float(min(panel_width * shape, _PANEL, max(_PAGE / rows, _FLATTEST * panel_width)))
+
+
+def ticks(count: int, step: int, apart: float = 0) -> list[int]:
+    """Ticks at 0, step, 2·step, … below `count`.
+
+    With fewer than three of them the step is made finer. Where neighbours would be less than `apart`
+    (a share of the axis) from each other it is made coarser.
+    """
+    place = _STEPS.index(step)
+    while place > 0 and len(range(0, count, _STEPS[place])) < 3:
+        place -= 1
+    while place + 1 < len(_STEPS) and _STEPS[place] < apart * count:
+        place += 1
+    return list(range(0, count, _STEPS[place]))
+
+
+def plain_axes(ax: Axes, *, left: bool = True, bottom: bool = True) -> None:
+    """Small ticks, and numbers only where this panel is at the edge of the grid."""
+    ax.tick_params(
+        labelsize=FONT_SIZES["tick"], length=2, width=LINE_WIDTH, pad=1.5, labelleft=left, labelbottom=bottom
+    )
+
+
+def map_axes(
+    ax: Axes, shape: tuple[int, int], *, holes: bool, left: bool = True, bottom: bool = True
+) -> None:
+    """Head along x, layer along y from the bottom; where the map has holes a hatched ground shows through."""
+    layers, heads = shape
+    width, height = size_of(ax)
+    ax.set_xticks(ticks(heads, 5, _DIGIT * (len(str(heads - 1)) + 1) / width))
+    ax.set_yticks(ticks(layers, 10, _LINE / height))
+    ax.set(xlim=(-0.5, heads - 0.5), ylim=(-0.5, layers - 0.5))
+    plain_axes(ax, left=left, bottom=bottom)
+    if holes:
+        hatch_holes(ax.patch)
+
+
+def inward_numbers(ax: Axes) -> None:
+    """Keep the first and last number on x within the panel, clear of those of its neighbours."""
+    texts: list[Any] = ax.get_xticklabels()
+    texts[0].set_horizontalalignment("left")
+    texts[-1].set_horizontalalignment("right")
+
+
+def hatch_holes(patch: Any) -> None:
+    """Make a patch look like a place without a head."""
+    patch.set(facecolor=HOLE_COLOUR, hatch="//////", edgecolor=HOLE_HATCH, linewidth=0, hatch_linewidth=0.4)
+
+
+def add_outer_labels(figure: Figure, axes: np.ndarray, *, x: str, y: str, lift: float = 0) -> None:
+    """One name for the x axes below all panels, one for the y axes to the left of them.
+
+    `lift`: inches at the lower edge that are kept for something else.
+    """
+    first, last = axes[0, 0].get_position(), axes[-1, -1].get_position()
+    size: dict[str, Any] = {"fontsize": FONT_SIZES["axis"]}
+    figure.text(
+        (first.x0 + last.x1) / 2, (lift + 0.02) / figure.get_figheight(), x, ha="center", va="bottom", **size
+    )
+    edge = 0.02 / figure.get_figwidth()
+    figure.text(edge, (last.y0 + first.y1) / 2, y, ha="left", va="center", rotation="vertical", **size)
+
+
+def add_label(figure: Figure, label: str | None) -> None:
+    """The name of the figure among others, such as "(b)", in the top left corner."""
+    if label:
+        x, y = 0.02 / figure.get_figwidth(), 1 - 0.02 / figure.get_figheight()
+        figure.text(x, y, label, ha="left", va="top", fontsize=FONT_SIZES["label"], gid="label")

@@ -1,0 +1,124 @@
+"""One score of every head as a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headatlas.atlas import SCORES, Atlas
+from headatlas.core import UnknownNameError
+from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.palette import palette_of
+from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height, tasks_of
+from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
+
+__all__ = ["DRAWN", "OVER", "draw_score", "plot_score", "plot_scores", "score_of"]
+
+#: what can be drawn -> how it is called in a figure
+DRAWN = {**{name: name.capitalize() for name in SCORES.values()}, "retain": "Gate G+", "remove": "Gate G−"}
+#: how seeds become one number: what holds in all of them, in one of them, on average
+OVER = {"always": "Always", "any": "Any", "mean": "Mean"}
+
+_BAR = 0.08  # inches: the width of the colour bar
+_MOST_COLUMNS = 3
+
+
+def score_of(atlas: Atlas, task: str, score: str = "facilitation", over: str = "mean") -> xr.DataArray:
+    """[layer, head]: a score, or the gates of a fit, with the seeds reduced to one number."""
+    if score not in DRAWN:
+        raise UnknownNameError("score", score, DRAWN)
+    if over not in OVER:
+        raise UnknownNameError("way to sum up seeds", over, OVER)
+    is_gate = score not in SCORES.values()
+    values = atlas.gates(task).sel(fit=score, drop=True) if is_gate else atlas.scores(task)[score]
+    reduce = {"always": values.min, "any": values.max, "mean": values.mean}[over]
+    return reduce("seed", skipna=False).transpose("layer", "head").rename(score)
+
+
+@house_style()
+def draw_score(
+    values: xr.DataArray, *, ax: Axes, colours: str = "paper", left: bool = True, bottom: bool = True
+) -> Any:
+    """A map [layer, head] of values from 0 to 1 as an image, which is returned; holes are left open."""
+    shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
+    layers, heads = shown.shape
+    image = ax.imshow(
+        shown, cmap=palette_of(colours).heat, vmin=0, vmax=1, origin="lower", interpolation="nearest",
+        aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
+    )  # fmt: skip
+    map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
+    return image
+
+
+@house_style()
+def plot_score(
+    atlas: Atlas,
+    task: str,
+    score: str = "facilitation",
+    over: str = "mean",
+    *,
+    ax: Axes | None = None,
+    colours: str = "paper",
+) -> Axes:
+    """One score of one task, on `ax` (which gives some room to the colour bar) or on a figure of its own."""
+    if ax is None:
+        axes: Axes = plot_scores(atlas, [task], score, over, colours=colours).axes[0]
+        return axes
+    image = draw_score(score_of(atlas, task, score, over), ax=ax, colours=colours)
+    ax.set_xlabel("Head", fontsize=FONT_SIZES["axis"], labelpad=2)
+    ax.set_ylabel("Layer", fontsize=FONT_SIZES["axis"], labelpad=2)
+    ax.set_title(f"{title_of(task)} ({OVER[over]})", fontsize=FONT_SIZES["header"])
+    bar = ax.figure.colorbar(image, ax=ax, ticks=(0, 0.5, 1))
+    _style_bar(bar, score)
+    return ax
+
+
+@house_style()
+def plot_scores(
+    atlas: Atlas,
+    tasks: Sequence[str] | str | None = None,
+    score: str = "facilitation",
+    over: str = "mean",
+    *,
+    label: str | None = None,
+    colours: str = "paper",
+    width: float = COLUMN_WIDTH,
+) -> Figure:
+    """One panel per task, at most three beside each other, and one colour bar for all."""
+    names = tasks_of(atlas, tasks)
+    maps = [score_of(atlas, task, score, over) for task in names]
+    columns = min(len(names), _MOST_COLUMNS)
+    if len(names) == 4:
+        columns = 2
+    rows = -(-len(names) // columns)
+    sheet = Sheet(rows, columns, width, left=0.34, right=_BAR + 0.46, bottom=0.28)
+    headers = fit_headers([f"{title_of(task)} ({OVER[over]})" for task in names], sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
+    for place, ax in enumerate(axes.flat):
+        if place >= len(names):
+            ax.remove()
+            continue
+        is_last_below = place + columns >= len(names)
+        image = draw_score(
+            maps[place], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
+        )
+        add_header(ax, headers.texts[place], headers)
+    add_outer_labels(figure, axes, x="Head", y="Layer")
+    add_label(figure, label)
+    top, low = axes[0, 0].get_position(), axes[-1, 0].get_position()
+    box = (1 - (_BAR + 0.36) / width, low.y0, _BAR / width, top.y1 - low.y0)
+    _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), score)
+    return figure
+
+
+def _style_bar(bar: Any, score: str) -> None:
+    bar.set_label(DRAWN[score], fontsize=FONT_SIZES["axis"], labelpad=2)
+    bar.ax.tick_params(labelsize=FONT_SIZES["tick"], length=2, width=LINE_WIDTH, pad=1.5)
+    bar.outline.set_linewidth(LINE_WIDTH)

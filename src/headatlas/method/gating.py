@@ -1,0 +1,300 @@
+"""Causal head gating: gates learned on all heads, for many seeds and both pressures side by side.
+
+A gate set is one logit per head; its gate is the sigmoid of that. Sets that are fitted side by side share
+forward passes and nothing else: every row of a pass carries the gates of the set that it was drawn for,
+each set has its own loss, its own gradient norm and its own place in Adam (which works number by number).
+
+    free     no pressure, from a random start
+    retain   from the free result, gates pushed towards 1: a gate that stays low marks a head that hurts
+    remove   from the free result, gates pushed towards 0: a gate that stays high marks a head that is needed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headatlas.core import FitError
+from headatlas.method.batches import RowTable, draw
+from headatlas.method.likelihood import row_nll
+from headatlas.method.resources import checkpointed, fit_conditions, is_out_of_memory, token_budget
+from headatlas.method.settings import GatingSettings, Stage
+from headatlas.model import Model
+
+__all__ = ["STAGES", "FitResult", "GateFit", "Step", "random_starts"]
+
+#: the two stages of a fit, and what is fitted in each
+STAGES = {"free": ("free",), "pressed": ("retain", "remove")}
+#: which way the pressure goes
+_SIGN = {"free": 0.0, "retain": 1.0, "remove": -1.0}
+#: at most so many snapshots of the gates are kept, for a plot
+SNAPSHOTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class FitResult:
+    """A finished fit: the logits [layer, head] (NaN where there is no head), and how they came about."""
+
+    seed: int
+    fit: str
+    logits: np.ndarray
+    path: np.ndarray
+    path_updates: np.ndarray
+    losses: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a progress bar wants to know after an update."""
+
+    stage: str
+    update: int
+    updates: int
+    loss: float
+    tokens: int
+
+
+def random_starts(model: Model, settings: GatingSettings, seeds: Sequence[int]) -> Tensor:
+    """[seed, layer, head]: logits of gates drawn evenly from the range of the settings, kept finite."""
+    drawn = [
+        np.random.default_rng([seed, 1_000_003]).uniform(*settings.start, size=model.spec.shape)
+        for seed in seeds
+    ]
+    return torch.logit(torch.from_numpy(np.stack(drawn))).clamp(-settings.limit, settings.limit).float()
+
+
+class GateFit:
+    """One stage of some gate sets side by side. What it is at any moment can be saved and restored.
+
+    `sets` names each gate set by (seed, fit); `starts` [set, layer, head] are the logits to begin with.
+    Rows that a set sees, and their order, depend on its seed and the stage alone.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        rows: RowTable,
+        settings: GatingSettings,
+        stage: str,
+        sets: Sequence[tuple[int, str]],
+        starts: Tensor,
+        *,
+        name: str = "task",
+        budget: int | None = None,
+    ) -> None:
+        self.model, self.rows, self.settings, self.name = model, rows, settings, name
+        self.stage, self.sets = stage, list(sets)
+        self._there = torch.zeros(model.spec.shape)
+        for head in model.spec:
+            self._there[head.layer, head.head] = 1
+        self._there = self._there.to(model.device)
+        self._pressures = self._pressure_of_sets()
+        self.budget = budget
+        self.checkpointing = False
+        self.update = 0
+        self.logits = torch.nan_to_num(starts.float()).to(model.device).clone()
+        if settings.objective == "bounded":
+            self.logits.clamp_(-settings.limit, settings.limit)
+        self._mean, self._square = torch.zeros_like(self.logits), torch.zeros_like(self.logits)
+        self._tail = torch.zeros_like(self.logits)
+        self._path: list[Tensor] = []
+        self._losses: list[Tensor] = []
+
+    def _pressure_of_sets(self) -> Tensor:
+        pressures = [_SIGN[fit] * self.settings.pressure for _, fit in self.sets]
+        return torch.tensor(pressures, device=self.model.device).view(-1, 1, 1)
+
+    @property
+    def schedule(self) -> Stage:
+        return self.settings.free if self.stage == "free" else self.settings.pressed
+
+    @property
+    def done(self) -> bool:
+        return self.update >= self.schedule.updates
+
+    def run(self, after: Callable[[Step], None] | None = None) -> None:
+        """Go on to the end of the stage; `after` is called after each update."""
+        with fit_conditions(self.model):
+            if self.budget is None:
+                self.budget = token_budget(self.model, self.rows)
+            while not self.done:
+                losses, tokens = self._step()
+                if after is not None:
+                    after(Step(self.stage, self.update, self.schedule.updates, float(losses.mean()), tokens))
+
+    def _step(self) -> tuple[Tensor, int]:
+        settings = self.settings
+        gradient, losses, tokens = self._task_gradient()
+        inside = self.logits.abs() <= settings.limit  # the bound itself included: pressure can lead back
+        gradient = (gradient - self._pressures * inside / self._there.sum()) * self._there
+        norm = gradient.flatten(1).norm(dim=1)
+        self._require_finite(losses, norm)
+        gradient = gradient * (settings.clip / (norm + 1e-6)).clamp(max=1).view(-1, 1, 1)
+        self._adam(gradient)
+        if settings.objective == "bounded":
+            self.logits.clamp_(-settings.limit, settings.limit)
+        self._losses.append(losses.cpu())
+        self.update += 1
+        if self.update > self._tail_start:
+            self._tail += torch.sigmoid(self.logits)
+        if self.update in self._snapshot_updates():
+            self._path.append(torch.sigmoid(self.logits).cpu())
+        return losses, tokens
+
+    def _adam(self, gradient: Tensor) -> None:
+        first, second = self.settings.momentum
+        self._mean.lerp_(gradient, 1 - first)
+        self._square.lerp_(gradient.square(), 1 - second)
+        number = self.update + 1
+        mean = self._mean / (1 - first**number)
+        size = (self._square / (1 - second**number)).sqrt() + 1e-8
+        self.logits -= self.schedule.rate_at(self.update) * mean / size
+
+    # The gradient of every set's own loss, in as many passes as memory asks for.
+
+    def _task_gradient(self) -> tuple[Tensor, Tensor, int]:
+        while True:
+            assert self.budget is not None
+            try:
+                with checkpointed(self.model, self.checkpointing):
+                    gradient, losses, tokens = self._accumulate(self.budget)
+                break
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._save_memory(error)
+        return gradient, losses, tokens
+
+    def _save_memory(self, error: RuntimeError) -> None:
+        """Smaller passes; when a pass is one row already, layers that run again instead of being kept."""
+        assert self.budget is not None
+        if self.budget > self.rows.lengths.max():
+            self.budget //= 2
+        elif not self.checkpointing and self.model.hf.supports_gradient_checkpointing:
+            self.checkpointing = True
+        else:
+            raise FitError(
+                f"{self.name}: one row at a time does not fit in memory; take a smaller dtype, a larger "
+                "device or --device-map auto."
+            ) from error
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _drawn(self) -> np.ndarray:
+        """[set * batch, 1]: the rows of this update, set after set."""
+        stage = list(STAGES).index(self.stage)
+        return np.concatenate(
+            [draw(len(self.rows), self.settings.batch, self.update, seed, stage) for seed, _ in self.sets]
+        )[:, None]
+
+    def _loss(self, nll: Tensor) -> Tensor:
+        """[unit]: from the mean negative log-likelihoods [unit, width] of the rows of each unit."""
+        return nll[:, 0]
+
+    def _accumulate(self, budget: int) -> tuple[Tensor, Tensor, int]:
+        logits = self.logits.detach().clone().requires_grad_()
+        chosen = self._drawn()
+        batch, width = self.settings.batch, chosen.shape[1]
+        # A product with zeros and ones hands out gates and collects gradients in a fixed order of
+        # addition; indexing would add them up in any order on a GPU.
+        owner = torch.eye(len(self.sets), device=logits.device).repeat_interleave(batch * width, 0)
+        losses = torch.zeros(len(self.sets), device=logits.device)
+        tokens = 0
+        for group in self.rows.passes(chosen, budget, self.model.device):
+            owned = owner[group.members]
+            gates = (owned @ torch.sigmoid(logits).flatten(1)).unflatten(1, self._there.shape)
+            with self.model.gates(gates):
+                nll = row_nll(self.model, group).to(logits.device)
+                loss = self._loss(nll.unflatten(0, (-1, width))) / batch
+                loss.sum().backward()
+            losses += loss.detach() @ owned[::width]
+            tokens += group.tokens
+        if logits.grad is None:
+            raise FitError(
+                f"{self.name}: no gradient reaches the gates; weights of this kind have no backward pass "
+                "here (4-bit ones on a CPU have none): load the model in another way."
+            )
+        return logits.grad, losses, tokens
+
+    def _require_finite(self, losses: Tensor, norm: Tensor) -> None:
+        for number, (seed, fit) in enumerate(self.sets):
+            if not bool(torch.isfinite(losses[number] + norm[number])):
+                raise FitError(
+                    f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
+                    f"{self.update + 1} of {self.schedule.updates}; try --dtype float32 (the model is in "
+                    f"{self.model.spec.dtype}). Finished fits are kept."
+                )
+
+    @property
+    def _tail_start(self) -> int:
+        """Gates are averaged over the updates after this one; the last one always counts."""
+        updates = self.schedule.updates
+        return min(updates - 1, round(updates * (1 - self.settings.average)))
+
+    def _snapshot_updates(self) -> list[int]:
+        updates = self.schedule.updates
+        step = -(-updates // SNAPSHOTS)
+        return sorted({*range(step, updates + 1, step), updates})
+
+    def results(self) -> list[FitResult]:
+        """The gate sets, when the stage is done."""
+        assert self.done
+        holes = self._there.cpu() == 0
+        if self.schedule.updates - self._tail_start > 1:
+            limit = self.settings.limit
+            mean = (self._tail / (self.schedule.updates - self._tail_start)).double()
+            final = torch.logit(mean, eps=1e-12).clamp(-limit, limit).float()
+        else:
+            final = self.logits
+        final = final.cpu().masked_fill(holes, torch.nan)
+        path = torch.stack(self._path).masked_fill(holes, torch.nan)
+        losses = torch.stack(self._losses)
+        places = np.array(self._snapshot_updates(), dtype=np.int32)
+        return [
+            FitResult(seed, fit, final[n].numpy(), path[:, n].numpy(), places, losses[:, n].numpy())
+            for n, (seed, fit) in enumerate(self.sets)
+        ]
+
+    # Saving and restoring
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All numbers of the moment; with `facts` they are the whole fit."""
+        shape = (0, *self.logits.shape)
+        return {
+            "logits": self.logits.cpu().numpy(),
+            "mean": self._mean.cpu().numpy(),
+            "square": self._square.cpu().numpy(),
+            "tail": self._tail.cpu().numpy(),
+            "path": torch.stack(self._path).numpy() if self._path else np.zeros(shape, np.float32),
+            "losses": torch.stack(self._losses).numpy()
+            if self._losses
+            else np.zeros((0, len(self.sets)), np.float32),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "sets": self.sets,
+            "update": self.update,
+            "budget": self.budget,
+            "checkpointing": self.checkpointing,
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+        """Become the fit that was saved; it must have been made with the same settings."""
+        self.sets = [(int(seed), str(fit)) for seed, fit in facts["sets"]]
+        self.update, self.budget = int(facts["update"]), facts["budget"]
+        self.checkpointing = bool(facts["checkpointing"])
+        device = self.model.device
+        self._pressures = self._pressure_of_sets()
+        self.logits = torch.from_numpy(arrays["logits"].copy()).to(device)
+        self._mean = torch.from_numpy(arrays["mean"].copy()).to(device)
+        self._square = torch.from_numpy(arrays["square"].copy()).to(device)
+        self._tail = torch.from_numpy(arrays["tail"].copy()).to(device)
+        self._path = list(torch.from_numpy(arrays["path"].copy()))
+        self._losses = list(torch.from_numpy(arrays["losses"].copy()))

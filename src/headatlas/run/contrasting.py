@@ -1,0 +1,85 @@
+"""`contrast_heads`: which heads does one task need that another does not?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headatlas.atlas import Atlas, open_atlas
+from headatlas.core import RequestError
+from headatlas.method import ContrastFit, evaluate, random_starts, resolve
+from headatlas.model import Model
+from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
+from headatlas.run.mapping import opened
+from headatlas.run.prepare import describe, prepare
+from headatlas.task import Task, load_task
+
+__all__ = ["contrast_heads", "contrast_name"]
+
+
+def contrast_name(retain: str, forget: str) -> str:
+    """What a contrast is called in an atlas."""
+    return f"{retain} without {forget}"
+
+
+def contrast_heads(
+    model: Model | str,
+    retain: str | Task,
+    forget: str | Task,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    preset: str = "quick",
+    seeds: int | None = None,
+    updates: int | None = None,
+    batch: int | None = None,
+    max_tokens: int | None = None,
+    progress: Progress | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> Atlas:
+    """Fit gates that keep the task `retain` and destroy the task `forget`.
+
+    Both are measured on held-out items, without the gates and with them; the figures are in the run's
+    `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on.
+    """
+    asked = {"seeds": seeds, "updates": updates, "batch": batch}
+    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch)
+    settings = replace(settings, pressed=settings.free, average=0.0)
+    given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
+    tasks = {"retain": load_task(retain), "forget": load_task(forget)}
+    if tasks["retain"].name == tasks["forget"].name:
+        raise RequestError(
+            f"retain and forget are both {tasks['retain'].name!r}; a contrast needs two tasks."
+        )
+    with opened(model, out, resume) as (loaded, store):
+        parts = {side: prepare(loaded, task, settings, max_tokens) for side, task in tasks.items()}
+        name = contrast_name(parts["retain"].name, parts["forget"].name)
+        facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
+        run = store.add(describe(loaded, "contrast", name, facts, settings, given))
+        store.fits(run)
+
+        def both(gates: np.ndarray | None) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for side, part in parts.items():
+                outcome = evaluate(loaded, part.held_out, gates)
+                found |= {f"{side}_nll": outcome.mean_nll, f"{side}_accuracy": outcome.accuracy}
+            return found
+
+        if not run.baseline:
+            run = store.update(run, baseline=both(None))
+
+        def make(sets: Sequence[GateSetName]) -> ContrastFit:
+            starts = random_starts(loaded, settings, [seed for seed, _ in sets])
+            rows = (parts["retain"].rows.train, parts["forget"].rows.train)
+            return ContrastFit(loaded, *rows, settings, sets, starts, name=name)
+
+        fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
+        wanted = [(seed, "retain") for seed in range(settings.seeds)]
+        fitter.stage(run, "contrast", wanted, make, lambda _, gates: both(gates))
+        atlas = open_atlas(store.root)
+    atlas.path = None if out is None else Path(out)
+    return atlas

@@ -1,0 +1,130 @@
+"""One stage of a run: what is missing is fitted, saved on the way, kept when finished.
+
+A run can be killed at any moment. What is finished is never made again; what was in progress goes on from
+its last checkpoint, the same gate sets side by side, so that it ends with the same numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from headatlas.atlas import Fit, Run, Store
+from headatlas.method import FitResult, GateFit, Step
+from headatlas.model import Model
+
+__all__ = ["Fitter", "GateSetName", "Progress", "Silence"]
+
+#: (seed, fit)
+GateSetName = tuple[int, str]
+
+
+class Progress(Protocol):
+    """Told how the work goes on."""
+
+    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None: ...
+
+    def step(self, step: Step) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class Silence:
+    """Progress that nobody watches."""
+
+    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None: ...
+
+    def step(self, step: Step) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fitter:
+    """Fits gate sets into a store. A checkpoint is written every so many seconds."""
+
+    model: Model
+    store: Store
+    progress: Progress
+    checkpoint_seconds: float = 30.0
+
+    def stage(
+        self,
+        run: Run,
+        stage: str,
+        wanted: Sequence[GateSetName],
+        make: Callable[[Sequence[GateSetName]], GateFit],
+        measure: Callable[[str, np.ndarray], dict[str, Any]],
+    ) -> None:
+        """See to it that the wanted gate sets are in the store.
+
+        `make` makes the fit of some gate sets, `measure` says what is to be known about finished gates.
+        """
+        work = self.store.read_work(run, stage)
+        if work is not None:
+            sets = [(int(seed), str(fit)) for seed, fit in work[1]["sets"]]
+            self._fit(run, make(sets), measure, work)
+        finished = self.store.finished(run)
+        missing = [one for one in wanted if one not in finished]
+        if missing:
+            self._fit(run, make(missing), measure, None)
+
+    def _fit(
+        self,
+        run: Run,
+        fit: GateFit,
+        measure: Callable[[str, np.ndarray], dict[str, Any]],
+        work: tuple[dict[str, np.ndarray], dict[str, Any]] | None,
+    ) -> None:
+        seconds, tokens = 0.0, 0
+        if work is not None:
+            fit.restore(*work)
+            seconds, tokens = work[1]["seconds"], work[1]["tokens"]
+        self.progress.stage(run.task, fit.stage, len(fit.sets), fit.schedule.updates, fit.update)
+        began = saved = time.monotonic()
+
+        def after(step: Step) -> None:
+            nonlocal saved, tokens
+            tokens += step.tokens
+            self.progress.step(step)
+            # A finished stage is saved before its fits are written: killed between two of them, they
+            # still all come from the same sets side by side.
+            if fit.done or time.monotonic() - saved >= self.checkpoint_seconds:
+                saved = time.monotonic()
+                about = {**fit.facts(), "seconds": seconds + saved - began, "tokens": tokens}
+                self.store.write_work(run, fit.stage, fit.arrays(), about)
+
+        fit.run(after)
+        cost = {
+            "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
+            "tokens": tokens // len(fit.sets),
+            "tokens_per_pass": fit.budget,
+        }
+        for result in fit.results():
+            self._keep(run, result, measure, cost)
+        self.store.drop_work(run, fit.stage)
+
+    def _keep(
+        self,
+        run: Run,
+        result: FitResult,
+        measure: Callable[[str, np.ndarray], dict[str, Any]],
+        cost: dict[str, Any],
+    ) -> None:
+        fit = Fit(
+            run.method,
+            run.task,
+            result.seed,
+            result.fit,
+            run.identity,
+            result.logits,
+            result.path,
+            result.path_updates,
+            result.losses,
+        )
+        found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
+        self.store.write_fit(replace(fit, facts={**cost, **found}))

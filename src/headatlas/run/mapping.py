@@ -1,0 +1,109 @@
+"""`map_heads`: tasks -> atlas, by causal head gating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from headatlas.atlas import Atlas, Store, open_atlas
+from headatlas.core import AtlasError, RequestError
+from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
+from headatlas.model import Model, load_model
+from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
+from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
+from headatlas.task import Task, load_task
+
+__all__ = ["map_heads", "opened"]
+
+
+def map_heads(
+    model: Model | str,
+    tasks: str | Task | Sequence[str | Task],
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    preset: str = "quick",
+    seeds: int | None = None,
+    updates: int | None = None,
+    batch: int | None = None,
+    objective: str | None = None,
+    max_tokens: int | None = None,
+    progress: Progress | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> Atlas:
+    """Fit gates for each task and give the atlas.
+
+    With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
+    tasks and seeds to it). A seed's result does not depend on which seeds are fitted beside it.
+    """
+    asked = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
+    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
+    given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
+    chosen = _distinct(tasks)
+    with opened(model, out, resume) as (loaded, store):
+        fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
+        for task in chosen:
+            _map(fitter, prepare(loaded, task, settings, max_tokens), settings, given)
+        atlas = open_atlas(store.root)
+    atlas.path = None if out is None else Path(out)
+    return atlas
+
+
+@contextmanager
+def opened(model: Model | str, out: str | Path | None, resume: bool) -> Iterator[tuple[Model, Store]]:
+    """The model, loaded, and the folder, locked; without `out` a folder that goes away again."""
+    with ExitStack() as stack:
+        root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
+        if Store.exists(root) and not resume:
+            raise AtlasError(f"{root} holds an atlas already; --resume goes on with it or adds to it.")
+        loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+        yield loaded, stack.enter_context(Store.writing(root, loaded.spec))
+
+
+def _distinct(tasks: str | Task | Sequence[str | Task]) -> list[Task]:
+    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Task) else tasks)]
+    names = [task.name for task in chosen]
+    if not names:
+        raise RequestError("no task is given.")
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two tasks are named {name!r}; each needs a name of its own.")
+    return chosen
+
+
+def _map(fitter: Fitter, task: Prepared, settings: GatingSettings, given: dict[str, Any]) -> None:
+    model, store = fitter.model, fitter.store
+    run = store.add(describe(model, "gating", task.name, task.facts, settings, given))
+    store.fits(run)  # a damaged one is to be known now, not after hours
+    if long := task.rows.too_long:
+        fitter.progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
+    if not run.baseline:
+        run = store.update(run, baseline=measure_baseline(model, task.held_out))
+    if warning := worse_than_chance(run):
+        fitter.progress.note(warning)
+    table = RowTable(task.rows.train)
+
+    def starts(stage: str, sets: Sequence[GateSetName]) -> torch.Tensor:
+        if stage == "free":
+            return random_starts(model, settings, [seed for seed, _ in sets])
+        return torch.from_numpy(np.stack([store.read_fit(run, seed, "free").logits for seed, _ in sets]))
+
+    def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
+        if fit == "free":
+            return {}
+        outcome = evaluate(model, task.held_out, gates)
+        return {"nll": outcome.mean_nll, "accuracy": outcome.accuracy}
+
+    for stage, fits in STAGES.items():
+
+        def make(sets: Sequence[GateSetName], stage: str = stage) -> GateFit:
+            return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=task.name)
+
+        wanted = [(seed, fit) for seed in range(settings.seeds) for fit in fits]
+        fitter.stage(run, stage, wanted, make, measure)

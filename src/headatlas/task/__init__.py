@@ -1,0 +1,23 @@
+"""What is asked of a model: prompts with targets. No torch here.
+
+A task is a few lines of YAML (`spec`), from which records are read (`records`), made into prompts and
+targets (`task`) and into token ids for one tokeniser (`encode`).
+"""
+
+from headatlas.task.catalogue import builtin_tasks, load_task
+from headatlas.task.encode import Row, Rows, encode, tokens_of
+from headatlas.task.spec import TaskSpec
+from headatlas.task.task import Item, Items, Task
+
+__all__ = [
+    "Item",
+    "Items",
+    "Row",
+    "Rows",
+    "Task",
+    "TaskSpec",
+    "builtin_tasks",
+    "encode",
+    "load_task",
+    "tokens_of",
+]

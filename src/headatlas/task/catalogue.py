@@ -1,0 +1,107 @@
+"""Tasks by name: built-in ones, YAML files, data files, hub data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
+
+from headatlas.core import TaskError, UnknownNameError
+from headatlas.task.files import FORMATS, file_format
+from headatlas.task.spec import SOURCES, TaskSpec
+from headatlas.task.task import Task
+
+__all__ = ["builtin_tasks", "load_task"]
+
+_BUILTIN = files("headatlas.task") / "builtin"
+#: BLiMP has 67 paradigms of one layout: one file stands for all of them
+_FAMILY = "blimp/"
+
+
+def builtin_tasks() -> Iterator[TaskSpec]:
+    """All built-in tasks, by name; a family is shown as one task."""
+    for name in _names():
+        spec = _builtin(name).spec
+        yield replace(spec, name=_FAMILY + "<paradigm>") if name.startswith(_FAMILY) else spec
+
+
+def load_task(name: str | Path | Task) -> Task:
+    """A built-in task, a `.yaml` file, a `.jsonl`, `.csv` or `.parquet` file with the columns `prompt` and
+    `target`, or a hub data set: `hub:owner/name?split=train&prompt=question&target=answer`."""
+    if isinstance(name, Task):
+        return name
+    text = str(name)
+    if isinstance(name, str) and text.startswith("hub:"):
+        return _hub(text)
+    if isinstance(name, str) and (text in _names() or text.startswith(_FAMILY)):
+        return _builtin(text)
+    path = Path(text)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return _from_yaml(path)
+    if path.suffix.lower() in FORMATS or path.is_file():
+        return _from_file(path)
+    raise UnknownNameError("task", text, _names(), "(or give a .yaml, .jsonl, .csv or .parquet file.)")
+
+
+def _names() -> list[str]:
+    """`paper-math.yaml` is the task `paper/math`."""
+    return sorted(
+        entry.name.removesuffix(".yaml").replace("-", "/", 1)
+        for entry in _BUILTIN.iterdir()
+        if entry.name.endswith(".yaml")
+    )
+
+
+def _builtin(name: str) -> Task:
+    family = name.startswith(_FAMILY)
+    file = _BUILTIN / (("blimp-paradigm" if family else name.replace("/", "-", 1)) + ".yaml")
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    if family:
+        data["name"] = name
+        data["source"]["configs"] = [name.removeprefix(_FAMILY)]
+    return Task(TaskSpec.from_mapping(data, f"the built-in task {name!r}"))
+
+
+def _from_yaml(path: Path) -> Task:
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{path.name} is not valid UTF-8 (byte {error.start}).") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        raise TaskError(
+            f"{path.name} is not valid YAML{place}: {getattr(error, 'problem', error)}."
+        ) from None
+    return Task(TaskSpec.from_mapping(data, path.name), path.parent)
+
+
+def _from_file(path: Path) -> Task:
+    file_format(path)
+    if not path.is_file():
+        raise TaskError(f"{path} does not exist or is no file.")
+    source = {"file": path.name}
+    return Task(TaskSpec(name=path.stem, source=source, prompt="{prompt}", target="{target}"), path.parent)
+
+
+def _hub(text: str) -> Task:
+    name, _, query = text.removeprefix("hub:").partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
+    source: dict[str, Any] = {"hub": name, "columns": columns}
+    if "config" in given:
+        source["configs"] = [given.pop("config")]
+    for key, value in given.items():
+        if key not in SOURCES["hub"] - {"hub", "configs", "columns"}:
+            raise UnknownNameError("option of a hub data set", key, ["config", "prompt", "target", "split"])
+        source[key] = value
+    if not name:
+        raise TaskError(f"{text!r} names no data set; write hub:owner/name?prompt=column&target=column.")
+    return Task(TaskSpec(name=name, source=source, prompt="{prompt}", target="{target}"))

@@ -1,0 +1,110 @@
+"""From text to token ids: prompt and target joined without changing the tokens of either.
+
+A target is tokenised on its own and put behind the tokens of its prompt, so that no token reaches over
+the seam. Tokenisers that put a space before every text (SentencePiece ones) would see a word where the
+text goes on; there the target is tokenised behind a short text of which the tokens are then taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headatlas.core import TaskError
+from headatlas.task.task import Item, Items
+
+__all__ = ["Row", "Rows", "encode", "tokens_of"]
+
+#: texts that a target can be tokenised behind
+_ANCHORS = ("\n", "a\n", ":", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Token ids of prompt and target; `start` is the place of the target's first token."""
+
+    ids: tuple[int, ...]
+    start: int
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        return self.ids[: self.start]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        return self.ids[self.start :]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A task's items as token ids. `too_long` counts the items that were left out for their length."""
+
+    train: Sequence[Row]
+    test: Sequence[Row]
+    too_long: int
+    max_tokens: int
+    content_hash: str
+
+
+def encode(items: Items, tokenizer: Any, *, bos: int | None, max_tokens: int, name: str = "") -> Rows:
+    """Tokenise a task for a model. `bos` is put before every prompt; longer rows are left out."""
+    sides, too_long = [], 0
+    for side in (items.train, items.test):
+        rows = list(_rows(side, tokenizer, bos))
+        kept = [row for row in rows if len(row.ids) <= max_tokens]
+        too_long += len(rows) - len(kept)
+        if not kept:
+            shortest = min(len(row.ids) for row in rows)
+            raise TaskError(
+                f"task {name!r}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "
+                "allow more with --max-tokens."
+            )
+        sides.append(kept)
+    return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash)
+
+
+def _rows(items: Iterable[Item], tokenizer: Any, bos: int | None) -> Iterable[Row]:
+    items = list(items)
+    first = () if bos is None else (bos,)
+    prompts = _batch(tokenizer, [item.prompt for item in items])
+    targets = _continuations(tokenizer, [item.target for item in items])
+    for prompt, target in zip(prompts, targets, strict=True):
+        ids = (*first, *prompt)
+        if not ids:
+            raise TaskError("an empty prompt leaves nothing to predict from: this model has no first token.")
+        yield Row((*ids, *target), len(ids))
+
+
+def tokens_of(tokenizer: Any, text: str) -> list[int]:
+    """The tokens of `text` where it follows other text."""
+    return _continuations(tokenizer, [text])[0]
+
+
+def _batch(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    found: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+    return found
+
+
+def _continuations(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    if not _adds_a_space(tokenizer):
+        return _batch(tokenizer, texts)
+    found: dict[int, list[int]] = {}
+    for anchor in _ANCHORS:
+        places = [place for place in range(len(texts)) if place not in found]
+        before = _batch(tokenizer, [anchor])[0]
+        joined = _batch(tokenizer, [anchor + texts[place] for place in places])
+        for place, ids in zip(places, joined, strict=True):
+            if ids[: len(before)] == before:
+                found[place] = ids[len(before) :]
+    for place, text in enumerate(texts):
+        if place not in found:
+            raise TaskError(f"the tokens of {text!r} cannot be told from those of the text before it.")
+    return [found[place] for place in range(len(texts))]
+
+
+def _adds_a_space(tokenizer: Any) -> bool:
+    """Does the tokeniser see a space before a text that has none?"""
+    alone, spaced = _batch(tokenizer, ["a", " a"])
+    pieces = tokenizer.convert_ids_to_tokens(alone)
+    return alone == spaced or str(pieces[0]).startswith("▁")

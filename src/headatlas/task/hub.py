@@ -1,0 +1,38 @@
+"""Records from a data set on the Hugging Face hub, streamed through the `datasets` library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headatlas.core import TaskError, UnknownNameError
+from headatlas.task.transforms import TRANSFORMS
+
+__all__ = ["read_hub"]
+
+
+def read_hub(source: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]]:
+    """The records of one split, of all the configurations that `source` names (or of the only one)."""
+    transform = source.get("transform")
+    if transform is not None and transform not in TRANSFORMS:
+        raise UnknownNameError("transform", str(transform), TRANSFORMS)
+    for config in source.get("configs") or [None]:
+        for record in _rows(source, config, split):
+            labelled = {"config": config, **record} if config else record
+            yield from TRANSFORMS[transform](labelled) if transform else [labelled]
+
+
+def _rows(source: Mapping[str, Any], config: str | None, split: str) -> Iterator[dict[str, Any]]:
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise TaskError("hub data sets need the datasets library: pip install 'headatlas[hub]'.") from None
+    name = source["hub"]
+    try:
+        data = load_dataset(name, name=config, split=split, revision=source.get("revision"), streaming=True)
+        yield from data
+    except Exception as error:  # the library raises whatever its file systems raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise TaskError(
+            f"data set {name!r} ({config or 'default'}, {split}) cannot be read: {reason}"
+        ) from error

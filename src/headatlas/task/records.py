@@ -1,0 +1,98 @@
+"""The records of a task, from whichever source, bounded in number without being held whole."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from inspect import signature
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from headatlas.core import TaskError
+from headatlas.task.files import Record, read_file
+from headatlas.task.hub import read_hub
+from headatlas.task.spec import TaskSpec
+
+__all__ = ["read_records"]
+
+
+def read_records(
+    spec: TaskSpec, folder: Path, tokenizer: Any, length: Callable[[Record], int]
+) -> tuple[list[Record], list[Record] | None, int]:
+    """(records, held-out records where the source has a split for them, how many there were).
+
+    Relative paths start from `folder`; `length` measures a record where the shortest are wanted.
+    """
+    test = None
+    if spec.kind == "generator":
+        stream = _generated(spec, tokenizer)
+    elif spec.kind == "file":
+        stream = read_file(folder / str(spec.source["file"]), spec.source.get("format"))
+    else:
+        stream = read_hub(spec.source, spec.source.get("split", "train"))
+        if "test_split" in spec.source:
+            held_out = _renamed(spec, read_hub(spec.source, spec.source["test_split"]))
+            test = _sample(held_out, max(1, int(spec.rows * spec.test)))[0]
+    stream = _renamed(spec, stream)
+    if spec.shortest is not None:
+        kept, seen = _shortest(stream, spec.shortest, length)
+    else:
+        kept, seen = _sample(stream, spec.rows)
+    return kept, test, seen
+
+
+def _generated(spec: TaskSpec, tokenizer: Any) -> Iterator[Record]:
+    path = str(spec.source["generator"])
+    module, _, name = path.partition(":")
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TaskError(f"task {spec.name!r}: no generator {path!r} (module:function): {error}.") from error
+    options = dict(spec.source.get("options") or {})
+    if "tokenizer" in signature(function).parameters:
+        options["tokenizer"] = tokenizer
+    return iter(function(**options))
+
+
+def _renamed(spec: TaskSpec, records: Iterable[Record]) -> Iterator[Record]:
+    """`columns: {prompt: question}` makes the column `question` known as `prompt` too."""
+    columns = spec.source.get("columns") or {}
+    for record in records:
+        for old in columns.values():
+            if old not in record:
+                there = ", ".join(str(key) for key in record) or "none"
+                raise TaskError(f"task {spec.name!r}: there is no column {old!r}; the columns are {there}.")
+        yield {**record, **{new: record[old] for new, old in columns.items()}} if columns else record
+
+
+def _sample(records: Iterator[Record], most: int) -> tuple[list[Record], int]:
+    """All, or a fair sample of `most` (a reservoir), in the order of the source."""
+    chance = random.Random(0)
+    kept: list[tuple[int, Record]] = []
+    seen = 0
+    for record in records:
+        if seen < most:
+            kept.append((seen, record))
+        elif (place := chance.randrange(seen + 1)) < most:
+            kept[place] = seen, record
+        seen += 1
+    return [record for _, record in sorted(kept, key=lambda pair: pair[0])], seen
+
+
+def _shortest(
+    records: Iterator[Record], most: int, length: Callable[[Record], int]
+) -> tuple[list[Record], int]:
+    """The `most` shortest, in the order of the source; of equal ones the earlier."""
+    heap: list[tuple[int, int, Record]] = []
+    seen = 0
+    for record in chain(records):
+        entry = (-length(record), -seen, record)
+        if len(heap) < most:
+            heapq.heappush(heap, entry)
+        elif entry[:2] > heap[0][:2]:
+            heapq.heapreplace(heap, entry)
+        seen += 1
+    return [record for _, _, record in sorted(heap, key=lambda entry: -entry[1])], seen

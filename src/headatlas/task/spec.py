@@ -1,0 +1,120 @@
+"""What a task is: a few lines of YAML, checked when they are read.
+
+    name: past-tense
+    version: 1
+    licence: CC0-1.0
+    about: Verbs in the past tense.
+    source: {file: verbs.jsonl}          # or {generator: module:function} or {hub: owner/name, …}
+    instruction: Write the verb in the past tense.
+    prompt: "Q: {verb}\\nA:"
+    target: " {past}"
+    examples: 1                          # worked examples before each question
+    examples_by: kind                    # examples have the same value in this column
+    test: 0.1                            # share of the records that is held out
+
+`instruction`, `prompt` and `target` are templates; `{column}` stands for a column of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from string import Formatter
+from typing import Any
+
+from headatlas.core import TaskError, UnknownNameError
+
+__all__ = ["SOURCES", "TaskSpec", "columns_of", "fill"]
+
+#: kind of source -> the keys that it takes
+SOURCES = {
+    "generator": {"generator", "options"},
+    "file": {"file", "format", "columns"},
+    "hub": {"hub", "configs", "split", "test_split", "revision", "columns", "transform"},
+}
+_REQUIRED = ("name", "source", "prompt", "target")
+_WHOLE = ("version", "examples", "rows", "shortest")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """One task. `rows` bounds how many records are kept (a fair sample of a longer source), `shortest`
+    keeps that many of the shortest ones instead."""
+
+    name: str
+    source: Mapping[str, Any]
+    prompt: str
+    target: str
+    version: int = 1
+    licence: str = "not stated"
+    about: str = ""
+    instruction: str = ""
+    examples: int = 0
+    examples_by: str | None = None
+    test: float = 0.1
+    rows: int = 20_000
+    shortest: int | None = None
+    kind: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        for key in ("name", "prompt", "target", "instruction", "licence", "about"):
+            if not isinstance(getattr(self, key), str):
+                raise TaskError(f"task {self.name!r}: {key} is text, not {getattr(self, key)!r}.")
+        for key in _WHOLE:
+            value = getattr(self, key)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+                raise TaskError(f"task {self.name!r}: {key} is a whole number, not {value!r}.")
+        if not isinstance(self.test, int | float) or not 0 < self.test < 1:
+            raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
+        object.__setattr__(self, "kind", _source_kind(self.name, self.source))
+        for key in ("instruction", "prompt", "target"):
+            columns_of(getattr(self, key), f"task {self.name!r}: {key}")
+
+    @classmethod
+    def from_mapping(cls, data: Any, where: str) -> TaskSpec:
+        """Read what YAML gave; `where` names it in errors."""
+        if not isinstance(data, Mapping):
+            raise TaskError(f"{where} holds no task: it must have lines such as 'prompt: …'.")
+        known = {entry.name for entry in fields(cls)} - {"kind"}
+        for key in data:
+            if key not in known:
+                raise UnknownNameError(f"setting of a task (in {where})", str(key), known)
+        for key in _REQUIRED:
+            if key not in data:
+                raise TaskError(f"{where} has no {key!r}; a task needs {', '.join(_REQUIRED)}.")
+        return cls(**data)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _source_kind(name: str, source: Any) -> str:
+    kinds = [kind for kind in SOURCES if isinstance(source, Mapping) and kind in source]
+    if len(kinds) != 1:
+        raise TaskError(f"task {name!r}: source has one of {', '.join(SOURCES)}.")
+    for key in source:
+        if key not in SOURCES[kinds[0]]:
+            raise UnknownNameError(f"setting of a {kinds[0]} source (task {name!r})", key, SOURCES[kinds[0]])
+    return kinds[0]
+
+
+def columns_of(template: str, where: str) -> list[str]:
+    """The columns that a template names."""
+    try:
+        parsed = list(Formatter().parse(template))
+    except ValueError as error:
+        raise TaskError(f"{where}: {error}; write {{{{ and }}}} for braces that are meant.") from None
+    names = [name for _, name, _, _ in parsed if name is not None]
+    for name in names:
+        if not name.isidentifier():
+            raise TaskError(f"{where}: {{{name}}} is no column name.")
+    return names
+
+
+def fill(template: str, record: Mapping[str, Any], where: str) -> str:
+    """The template with the record's values in it."""
+    for name in columns_of(template, where):
+        if name not in record:
+            there = ", ".join(str(key) for key in record) or "none"
+            raise TaskError(f"{where}: there is no column {name!r}; the columns are {there}.")
+    return template.format_map({key: "" if value is None else value for key, value in record.items()})

@@ -1,0 +1,124 @@
+"""`Task`: prompts and targets, ready to be asked."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from headatlas.core import TaskError
+from headatlas.task.files import Record
+from headatlas.task.records import read_records
+from headatlas.task.spec import TaskSpec, fill
+
+__all__ = ["Item", "Items", "Task"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question: the loss is on `target`, which follows `prompt` directly."""
+
+    prompt: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The items of a task: to fit with, and held out. `seen` counts the records of the source."""
+
+    train: Sequence[Item]
+    test: Sequence[Item]
+    seen: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as described by `spec`; `folder` is where its relative paths start."""
+
+    spec: TaskSpec
+    folder: Path = Path()
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def with_rows(self, rows: int) -> Task:
+        """The same task with at most `rows` records."""
+        return replace(self, spec=replace(self.spec, rows=rows))
+
+    def items(self, tokenizer: Any = None) -> Items:
+        """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
+
+        Which records are held out depends on their text alone: the same text is never on both sides,
+        and adding records moves no other one.
+        """
+        where = f"task {self.name!r}"
+
+        def length(record: Record) -> int:
+            return len(fill(self.spec.prompt, record, where)) + len(fill(self.spec.target, record, where))
+
+        records, test, seen = read_records(self.spec, self.folder, tokenizer, length)
+        if not records:
+            raise TaskError(f"{where} has no records.")
+        for place, record in enumerate([*records, *(test or [])]):
+            fill(self.spec.prompt, record, where)
+            if not fill(self.spec.target, record, where).strip():
+                raise TaskError(f"{where}: record {place + 1} has an empty target.")
+        if test is None:
+            train = [record for record in records if not self._held_out(record)]
+            test = [record for record in records if self._held_out(record)]
+        else:
+            train = records
+        if not train or not test:
+            raise TaskError(f"{where} has {len(records)} records, too few to hold some out.")
+        made = [self._ask(train, train), self._ask(test, train)]
+        digest = sha256(json.dumps(self.spec.to_json(), sort_keys=True, default=str).encode())
+        for side in made:
+            for item in side:
+                digest.update(json.dumps([item.prompt, item.target]).encode())
+            digest.update(b"|")
+        return Items(made[0], made[1], seen, digest.hexdigest())
+
+    def _held_out(self, record: Record) -> bool:
+        text = fill(self.spec.prompt, record, self.name) + "\0" + fill(self.spec.target, record, self.name)
+        number = int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:4])
+        return number < self.spec.test * 2**32
+
+    def _ask(self, records: list[Record], known: list[Record]) -> list[Item]:
+        """Prompts with their worked examples, which come from the records that are not held out."""
+        where = f"task {self.name!r}"
+        by = self.spec.examples_by
+        alike: defaultdict[Any, list[Record]] = defaultdict(list)
+        if self.spec.examples:
+            for record in known:
+                alike[record.get(by) if by else None].append(record)
+        items = []
+        for place, record in enumerate(records):
+            prompt = fill(self.spec.prompt, record, where)
+            target = fill(self.spec.target, record, where)
+            shots = self._shots(alike[record.get(by) if by else None], prompt, target, place)
+            head = fill(self.spec.instruction, record, where)
+            items.append(Item("\n".join([*([head] if head else []), *shots, prompt]), target))
+        return items
+
+    def _shots(self, known: list[Record], prompt: str, target: str, place: int) -> list[str]:
+        """Worked examples for the question at `place`: other ones than the question itself."""
+        wanted = self.spec.examples
+        if not wanted:
+            return []
+        where = f"task {self.name!r}"
+        chance = random.Random(place)
+        shots: list[str] = []
+        for record in chance.sample(known, min(len(known), wanted + 2)):
+            text = fill(self.spec.prompt, record, where) + fill(self.spec.target, record, where)
+            if text != prompt + target and text not in shots and len(shots) < wanted:
+                shots.append(text)
+        if len(shots) < wanted:
+            raise TaskError(f"{where}: a question needs {wanted} worked examples, there are {len(shots)}.")
+        return shots

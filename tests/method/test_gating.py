@@ -1,0 +1,416 @@
+"""The fitting engine: its gradient, its independence of company, memory and moment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headatlas import FitError, gates, load_model
+from headatlas.method import (
+    ContrastFit,
+    GateFit,
+    GatingSettings,
+    RowTable,
+    Stage,
+    draw,
+    evaluate,
+    random_starts,
+)
+from headatlas.task import Row
+from support.planted import planted_model, planted_rows
+from support.tiny import build_tiny, sample_ids
+
+
+def rows_of(count, seed=0, longest=9):
+    """Rows of several lengths with targets of several lengths."""
+    ids = sample_ids(count, longest, seed).tolist()
+    rows = []
+    for place, one in enumerate(ids):
+        length = longest - place % 4
+        rows.append(Row(tuple(one[:length]), length - 1 - place % 3))
+    return rows
+
+
+def settings(updates=3, batch=4, objective="bounded", rate=0.5, **more):
+    return GatingSettings(objective, Stage(updates, rate, rate), Stage(updates, rate, rate), batch, 3, **more)
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load_model(build_tiny("llama").double(), check=False)
+
+
+@pytest.fixture(scope="module")
+def hybrid():
+    """A model with holes: two of three layers have no attention."""
+    return load_model(build_tiny("jamba"), check=False)
+
+
+def free(model, seeds, chosen=None, budget=64, rows=None):
+    chosen = chosen or settings()
+    table = RowTable(rows or rows_of(12))
+    sets = [(seed, "free") for seed in seeds]
+    return GateFit(model, table, chosen, "free", sets, random_starts(model, chosen, seeds), budget=budget)
+
+
+def pressed(model, seeds, chosen=None, budget=64):
+    chosen = chosen or settings()
+    sets = [(seed, fit) for seed in seeds for fit in ("retain", "remove")]
+    starts = random_starts(model, chosen, seeds).repeat_interleave(2, 0)
+    return GateFit(model, RowTable(rows_of(12)), chosen, "pressed", sets, starts, budget=budget)
+
+
+def reference_nll(model, rows, gate):
+    """Row by row, with the model's own loss over all logits: nothing of the engine."""
+    losses = []
+    for row in rows:
+        ids = torch.tensor([row.ids])
+        with gates(model, gate):
+            logits = model.hf(input_ids=ids, use_cache=False).logits[0]
+        each = -torch.log_softmax(logits.double(), -1)[torch.arange(len(row.ids) - 1), ids[0, 1:]]
+        losses.append(each[row.start - 1 :].mean())
+    return torch.stack(losses)
+
+
+def test_likelihoods_are_those_of_the_plain_model(tiny):
+    rows = rows_of(12)
+    gate = torch.rand(tiny.spec.shape, generator=torch.Generator().manual_seed(3))
+    found = evaluate(tiny, rows, gate, budget=30)
+    torch.testing.assert_close(
+        found.nll.double(), reference_nll(tiny, rows, gate).detach(), rtol=1e-6, atol=1e-6
+    )
+    plain = evaluate(tiny, rows)
+    torch.testing.assert_close(
+        plain.nll, evaluate(tiny, rows, torch.ones(tiny.spec.shape)).nll, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_accuracy_counts_rows_with_every_target_on_top(tiny):
+    rows = rows_of(12)
+    best = []
+    for row in rows:  # the model's own choices make right rows
+        ids = list(row.prompt)
+        for _ in row.target:
+            logits = tiny.hf(input_ids=torch.tensor([ids]), use_cache=False).logits
+            ids.append(int(logits[0, -1].argmax()))
+        best.append(Row(tuple(ids), row.start))
+    assert evaluate(tiny, best).accuracy == 1
+    half = [Row((*row.ids[:-1], (row.ids[-1] + 1) % 100), row.start) for row in best[::2]] + best[1::2]
+    assert evaluate(tiny, half).accuracy == 0.5
+
+
+@pytest.mark.parametrize("fit", ["free", "pressed", "contrast"])
+def test_the_gradient_is_that_of_finite_differences(tiny, fit):
+    """Central differences of the loss, for some heads of every set."""
+    if fit == "contrast":
+        chosen = settings()
+        engine = ContrastFit(
+            tiny,
+            rows_of(6),
+            rows_of(5, seed=1),
+            chosen,
+            [(0, "retain"), (1, "retain")],
+            random_starts(tiny, chosen, [0, 1]),
+            budget=40,
+        )
+    else:
+        engine = {"free": free, "pressed": pressed}[fit](tiny, [0, 1])
+    gradient, losses, _ = engine._accumulate(40)
+    assert losses.shape == (len(engine.sets),)
+    step = 2**-6  # a power of two: added and taken away without rounding
+    for number in range(len(engine.sets)):
+        for layer, head in [(0, 0), (1, 2), (2, 3)]:
+            values = []
+            for sign in (1, -1):
+                engine.logits[number, layer, head] += sign * step
+                values.append(engine._accumulate(40)[1][number])
+                engine.logits[number, layer, head] -= sign * step
+            slope = (values[0] - values[1]) / (2 * step)
+            torch.testing.assert_close(gradient[number, layer, head], slope, rtol=2e-3, atol=2e-5)
+
+
+def test_an_update_worked_out_by_hand():
+    """Adam's first step is the rate times the sign of the gradient, whatever its size."""
+    model = planted_model("copy", "mistake", "nothing")
+    chosen = GatingSettings("paper", Stage(1, 0.25, 0.25), Stage(1, 0.25, 0.25), 8, 1)
+    fit = GateFit(
+        model, RowTable(planted_rows()), chosen, "free", [(0, "free")], torch.zeros(1, 1, 3), budget=512
+    )
+    fit.run()
+    torch.testing.assert_close(fit.logits, torch.tensor([[[0.25, -0.25, 0.0]]]), atol=1e-5, rtol=0)
+    starts = torch.zeros(2, 1, 3)
+    sets = [(0, "retain"), (0, "remove")]
+    fit = GateFit(model, RowTable(planted_rows()), chosen, "pressed", sets, starts, budget=512)
+    fit.run()
+    torch.testing.assert_close(fit.logits[0, 0, 2], torch.tensor(0.25), atol=1e-5, rtol=0)  # pressed up
+    torch.testing.assert_close(fit.logits[1, 0, 2], torch.tensor(-0.25), atol=1e-5, rtol=0)  # pressed down
+
+
+def test_agrees_with_an_ordinary_training_loop(tiny):
+    """torch's Adam, torch's clipping, one set at a time, one row at a time."""
+    chosen = settings(updates=4, batch=3, objective="paper", rate=0.3)
+    fit = pressed(tiny, [5], chosen)
+    fit.run()
+    rows = rows_of(12)
+    for number, sign in enumerate((1.0, -1.0)):
+        logits = random_starts(tiny, chosen, [5])[0].double().requires_grad_()
+        adam = torch.optim.Adam([logits], lr=0.3)
+        for update in range(4):
+            chosen_rows = [rows[place] for place in draw(12, 3, update, 5, 1)]
+            loss = reference_nll(tiny, chosen_rows, torch.sigmoid(logits)).mean()
+            loss = loss - sign * 0.1 * logits.clamp(-4, 4).mean()
+            adam.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_([logits], 1.0)
+            adam.step()
+        torch.testing.assert_close(fit.logits[number].double(), logits.detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_a_seed_alone_is_the_seed_among_others(tiny):
+    together = free(tiny, [0, 1, 2, 3])
+    together.run()
+    for place, seed in enumerate([0, 1, 2, 3]):
+        alone = free(tiny, [seed])
+        alone.run()
+        torch.testing.assert_close(alone.logits[0], together.logits[place], rtol=1e-4, atol=1e-4)
+    backwards = free(tiny, [3, 2, 1, 0])
+    backwards.run()
+    torch.testing.assert_close(backwards.logits.flip(0), together.logits, rtol=1e-4, atol=1e-4)
+
+
+def test_the_size_of_the_passes_changes_nothing(tiny):
+    found = []
+    for budget in (1, 20, 10_000):
+        fit = pressed(tiny, [0, 1], budget=budget)
+        fit.run()
+        found.append(fit.logits)
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found[0], found[2], rtol=1e-4, atol=1e-4)
+
+
+def test_the_same_twice_bit_for_bit(tiny):
+    first, second = pressed(tiny, [0, 1]), pressed(tiny, [0, 1])
+    first.run()
+    second.run()
+    assert torch.equal(first.logits, second.logits)
+    for one, other in zip(first.results(), second.results(), strict=True):
+        np.testing.assert_array_equal(one.path, other.path)
+        np.testing.assert_array_equal(one.losses, other.losses)
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4])
+def test_saved_and_restored_it_ends_the_same(tiny, stop):
+    chosen = settings(updates=5, average=0.6)
+    whole = pressed(tiny, [0, 1], chosen)
+    whole.run()
+    begun = pressed(tiny, [0, 1], chosen)
+
+    class KilledError(Exception):
+        pass
+
+    def kill(step):
+        if step.update == stop:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        begun.run(kill)
+    arrays = {name: array.copy() for name, array in begun.arrays().items()}
+    again = pressed(tiny, [0, 1], chosen)
+    again.restore(arrays, begun.facts())
+    assert again.update == stop
+    again.run()
+    for one, other in zip(whole.results(), again.results(), strict=True):
+        assert (one.seed, one.fit) == (other.seed, other.fit)
+        for name in ("logits", "path", "path_updates", "losses"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_averaging_is_over_the_last_updates(tiny):
+    chosen = settings(updates=4, average=0.5)
+    fit = free(tiny, [0], chosen)
+    fit.run()
+    (result,) = fit.results()
+    mean = result.path[-2:].mean(axis=0)  # all four updates are kept
+    np.testing.assert_allclose(1 / (1 + np.exp(-result.logits)), mean, rtol=1e-5)
+
+
+def test_snapshots_are_thinned(tiny):
+    fit = free(tiny, [0], settings(updates=90, batch=1), budget=512)
+    fit.run()
+    (result,) = fit.results()
+    assert len(result.path) == len(result.path_updates) <= 41
+    assert result.path_updates[-1] == 90 and len(result.losses) == 90
+    np.testing.assert_allclose(result.path[-1], 1 / (1 + np.exp(-result.logits)), rtol=1e-5)
+
+
+def test_holes_have_no_gates(hybrid):
+    fit = free(hybrid, [0])
+    fit.run()
+    (result,) = fit.results()
+    there = np.zeros(hybrid.spec.shape, bool)
+    for head in hybrid.spec:
+        there[head.layer, head.head] = True
+    assert (np.isnan(result.logits) == ~there).all() and (np.isnan(result.path[-1]) == ~there).all()
+    assert (~there).any()
+
+
+def test_pressure_is_shared_by_the_heads_that_are_there(hybrid):
+    """A hole takes no part in the mean over heads: with no task gradient each head feels 0.1 / 4."""
+    chosen = settings(updates=1, clip=1e9)
+    fit = pressed(hybrid, [0], chosen)
+    fit._accumulate = lambda budget: (torch.zeros_like(fit.logits), torch.zeros(2), 1)
+    fit.run()
+    sizes = fit._mean / (1 - 0.9)  # the gradient of the first update
+    assert sizes[0, 1].tolist() == pytest.approx([-0.1 / 4] * 4) and float(sizes[0, 0].abs().sum()) == 0
+
+
+def test_weights_are_frozen_for_the_fit_only(tiny):
+    tiny.hf.zero_grad(set_to_none=True)
+    before = [weight.requires_grad for weight in tiny.hf.parameters()]
+    assert any(before)
+    seen = []
+    fit = free(tiny, [0])
+    fit.run(lambda step: seen.append(any(weight.requires_grad for weight in tiny.hf.parameters())))
+    assert seen == [False] * 3
+    assert [weight.requires_grad for weight in tiny.hf.parameters()] == before
+    assert all(weight.grad is None for weight in tiny.hf.parameters())
+
+
+def test_too_little_memory_means_smaller_passes(tiny):
+    whole = free(tiny, [0, 1])
+    whole.run()
+    fit = free(tiny, [0, 1], budget=64)
+    plain, asked = fit._accumulate, []
+
+    def scarce(budget):
+        asked.append(budget)
+        if budget > 20:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return plain(budget)
+
+    fit._accumulate = scarce
+    fit.run()
+    assert asked == [64, 32, 16, 16, 16] and fit.budget == 16
+    torch.testing.assert_close(fit.logits, whole.logits, rtol=1e-4, atol=1e-4)
+
+
+def test_when_one_row_is_too_much_layers_run_again(tiny):
+    """Gradient checkpointing: the same numbers, each layer twice per pass, no dropout."""
+    whole = free(tiny, [0])
+    whole.run()
+    fit = free(tiny, [0], budget=9)
+    plain, ran = fit._accumulate, []
+    norm = tiny.hf.model.layers[1].input_layernorm
+    handle = norm.register_forward_pre_hook(lambda module, args: ran.append(module.training))
+
+    def scarce(budget):
+        if not fit.checkpointing:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        ran.clear()
+        return plain(budget)
+
+    fit._accumulate = scarce
+    fit.run()
+    handle.remove()
+    passes = len(list(fit.rows.passes(fit._drawn(), 9, "cpu")))
+    assert len(ran) == 2 * passes and not any(ran)
+    torch.testing.assert_close(fit.logits, whole.logits, rtol=1e-4, atol=1e-4)
+    assert not any(module.training for module in tiny.hf.modules())
+    assert not tiny.hf.is_gradient_checkpointing
+
+
+def test_when_nothing_helps_it_says_so(tiny):
+    fit = free(tiny, [0], budget=9)
+
+    def never(budget):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    fit._accumulate = never
+    with pytest.raises(FitError, match="one row at a time does not fit in memory"):
+        fit.run()
+
+
+def test_other_errors_are_not_taken_for_lack_of_memory(tiny):
+    fit = free(tiny, [0])
+
+    def broken(budget):
+        raise RuntimeError("something else")
+
+    fit._accumulate = broken
+    with pytest.raises(RuntimeError, match="something else"):
+        fit.run()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_no_number_stops_the_fit(bad):
+    model = planted_model("copy", "mistake", "nothing")
+    fit = GateFit(
+        model,
+        RowTable(planted_rows()),
+        settings(),
+        "free",
+        [(4, "free")],
+        torch.zeros(1, 1, 3),
+        name="sums",
+        budget=99,
+    )
+
+    def spoil(step):
+        if step.update == 1:
+            with torch.no_grad():
+                model.hf.lm_head.weight[0, 0] = bad
+
+    with pytest.raises(FitError, match=r"sums, seed 4, fit free: .* at update 2 of 3; try --dtype float32"):
+        fit.run(spoil)
+
+
+def test_no_gradient_is_said(tiny):
+    fit = free(tiny, [0])
+    fit._loss = lambda nll: nll[:, 0].detach().requires_grad_()
+    with pytest.raises(FitError, match="no gradient reaches the gates"):
+        fit.run()
+
+
+def test_drawing_goes_through_all_rows_before_any_comes_again():
+    drawn = [place for update in range(5) for place in draw(10, 4, update, seed=3, stage=0)]
+    assert sorted(drawn[:10]) == list(range(10)) and sorted(drawn[10:]) == list(range(10))
+    assert drawn[:10] != drawn[10:]
+    assert draw(10, 4, 2, 3, 0) != draw(10, 4, 2, 4, 0) != draw(10, 4, 2, 4, 1)
+    assert len(draw(3, 8, 0, 0, 0)) == 8  # a batch may be larger than the rows
+
+
+def test_passes_hold_every_row_once_and_stay_in_budget():
+    rows = rows_of(30)
+    table = RowTable(rows)
+    chosen = np.array([[3, 7], [5, 5], [0, 29], [11, 2]])
+    seen = []
+    for one in table.passes(chosen, 40, "cpu"):
+        assert one.tokens == one.ids.numel() <= 40
+        flat = chosen.ravel()[one.members.numpy()]
+        for number, place in enumerate(flat):
+            row = rows[place]
+            assert tuple(one.ids[number, : len(row.ids)].tolist()) == row.ids
+            mine = one.rows == number
+            assert one.targets[mine].tolist() == list(row.target)
+            assert one.positions[mine].tolist() == list(range(row.start - 1, len(row.ids) - 1))
+        seen += one.members.tolist()
+        assert one.members[1::2].tolist() == (one.members[::2] + 1).tolist()  # pairs stay together
+    assert sorted(seen) == list(range(8))
+
+
+def test_contrast_follows_its_formula(tiny):
+    """-R + max(F - R, -5), for pairs of rows."""
+    chosen = settings(batch=4)
+    kept, dropped = rows_of(6), rows_of(5, seed=1)
+    fit = ContrastFit(
+        tiny, kept, dropped, chosen, [(2, "retain")], random_starts(tiny, chosen, [2]), budget=40
+    )
+    loss = fit._accumulate(40)[1][0]
+    gate = torch.sigmoid(fit.logits[0])
+    retain = -reference_nll(tiny, [kept[p] for p in draw(6, 4, 0, 2, 2)], gate)
+    forget = -reference_nll(tiny, [dropped[p] for p in draw(5, 4, 0, 2, 3)], gate)
+    wanted = (-retain + torch.maximum(forget - retain, torch.tensor(-5.0))).mean()
+    torch.testing.assert_close(loss.double(), wanted.detach(), rtol=1e-5, atol=1e-5)
+    nll = torch.tensor([[1.0, 2.0], [1.0, 20.0]])
+    assert fit._loss(nll).tolist() == [1 + (1 - 2), 1 - 5]

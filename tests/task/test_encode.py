@@ -1,0 +1,115 @@
+"""Tokenisation: prompt and target joined without changing the tokens of either."""
+
+from __future__ import annotations
+
+import pytest
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE, Unigram
+from transformers import PreTrainedTokenizerFast
+
+from headatlas import TaskError, load_task
+from headatlas.task import Item, Items, encode, tokens_of
+from headatlas.task.generators.patterns import records, single_token_words
+
+
+def byte_level():
+    """GPT-2's kind: a space belongs to the word after it; digits and line ends merge."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [("Ġ", "a"), ("1", "2"), ("Ċ", "Ċ"), ("Ġa", "b"), (":", "Ġ")]
+    vocabulary = {token: place for place, token in enumerate([*letters, *(a + b for a, b in merges)])}
+    tokenizer = Tokenizer(BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=None)
+
+
+def sentence_piece():
+    """Llama 2's kind: every text gets a space before it."""
+    pieces = ["<unk>", "▁", "a", "b", "ab", "▁a", "▁ab", "▁b", ":", "\n", "=", "x"]
+    tokenizer = Tokenizer(
+        Unigram([(piece, -float(len(pieces) - n)) for n, piece in enumerate(pieces)], unk_id=0)
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
+def rows(tokenizer, *pairs, bos=None, most=99):
+    items = [Item(prompt, target) for prompt, target in pairs]
+    return encode(Items(items, items[:1], len(items), ""), tokenizer, bos=bos, max_tokens=most)
+
+
+@pytest.mark.parametrize("pair", [("x1", "2"), ("x\n", "\ny"), ("q:", " a"), ("q: ", "a"), ("say", " ab a")])
+def test_no_token_reaches_over_the_seam(pair):
+    tokenizer = byte_level()
+    prompt, target = pair
+    (row,) = rows(tokenizer, pair).train
+    assert list(row.prompt) == tokenizer(prompt)["input_ids"]
+    assert list(row.target) == tokenizer(target)["input_ids"]
+    assert tokenizer.decode(row.prompt) == prompt and tokenizer.decode(row.target) == target
+
+
+def test_the_seam_would_have_changed_tokens():
+    """The cases above are real: joined as one text, they tokenise otherwise."""
+    tokenizer = byte_level()
+    for prompt, target in [("x1", "2"), ("x\n", "\ny")]:
+        (row,) = rows(tokenizer, (prompt, target)).train
+        assert tokenizer(prompt + target)["input_ids"] != list(row.ids)
+
+
+def test_a_tokeniser_that_puts_a_space_before_every_text():
+    tokenizer = sentence_piece()
+    pieces = tokenizer.convert_ids_to_tokens
+    assert pieces(tokenizer("ab")["input_ids"]) == ["▁ab"]
+    assert pieces(tokens_of(tokenizer, "ab")) == ["ab"]  # the text goes on: no space
+    assert pieces(tokens_of(tokenizer, " ab")) == ["▁ab"]  # one space, not two
+    (row,) = rows(tokenizer, ("x:", " ab a")).train
+    assert pieces(list(row.ids)) == ["▁", "x", ":", "▁ab", "▁a"]
+    assert row.start == 3
+
+
+def test_the_first_token_goes_before_every_prompt():
+    tokenizer = byte_level()
+    (row,) = rows(tokenizer, ("ab", " a"), bos=7).train
+    assert row.ids[0] == 7 and row.start == 1 + len(tokenizer("ab")["input_ids"])
+    (row,) = rows(tokenizer, ("", " a"), bos=7).train
+    assert row.prompt == (7,)
+    with pytest.raises(TaskError, match="nothing to predict from"):
+        rows(tokenizer, ("", " a"))
+
+
+def test_too_long_rows_are_left_out_and_counted():
+    tokenizer = byte_level()
+    found = rows(tokenizer, ("ab", " a"), ("abcdefghij", " a"), ("abc", " a"), most=5)
+    assert [len(row.ids) for row in found.train] == [3, 4] and found.too_long == 1
+    with pytest.raises(TaskError, match=r"no row fits in 2 tokens \(the shortest has 3\)"):
+        rows(tokenizer, ("ab", " a"), most=2)
+
+
+@pytest.mark.parametrize(("pattern", "answer"), [("aba", 0), ("abb", 1)])
+def test_patterns(pattern, answer):
+    from headatlas import load_model
+
+    tokenizer = load_model("smollm2", check=False).tokenizer
+    words = set(single_token_words(tokenizer))
+    assert len(words) > 1000 and {"house", "water", "green"} <= words
+    items = load_task(pattern).items(tokenizer)
+    for item in (*items.train, *items.test)[:300]:
+        lines = item.prompt.split("\n")
+        assert len(lines) == 5
+        for line in lines[:-1]:
+            a, b, c = line.split()
+            assert c == (a, b)[answer] and a != b
+        assert item.target == " " + lines[-1].split()[answer]
+        used = {word for line in lines for word in line.split()}
+        assert used <= words and len(used) == 10
+    assert all(
+        len(row.ids) == 19 and len(row.target) == 1
+        for row in encode(items, tokenizer, bos=None, max_tokens=64).train
+    )
+
+
+def test_patterns_need_words():
+    with pytest.raises(TaskError, match="only 0 words of one token"):
+        list(records(byte_level()))
+    with pytest.raises(TaskError, match="give one"):
+        load_task("aba").items()

@@ -1,0 +1,260 @@
+"""Tasks: read from everywhere, held out fairly, refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+
+import pandas as pd
+import pytest
+import yaml
+
+from headatlas import RequestError, TaskError, UnknownNameError, load_task
+from headatlas.task import Task, TaskSpec, builtin_tasks
+
+RECORDS = [{"prompt": f"{n} + 1 =", "target": f" {n + 1}", "kind": n % 3} for n in range(60)]
+
+
+def write(path, records=RECORDS):
+    if path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(record) for record in records) + "\n")
+    elif path.suffix == ".csv":
+        pd.DataFrame(records).to_csv(path, index=False)
+    else:
+        pd.DataFrame(records).to_parquet(path)
+    return path
+
+
+def spec(**changes):
+    plain = {"name": "sums", "source": {"file": "x.jsonl"}, "prompt": "{prompt}", "target": "{target}"}
+    return TaskSpec.from_mapping({**plain, **changes}, "the test")
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+def test_a_file_is_a_task(tmp_path, ending):
+    task = load_task(write(tmp_path / f"sums{ending}"))
+    items = task.items()
+    assert task.name == "sums" and items.seen == 60
+    found = {(item.prompt, item.target) for item in (*items.train, *items.test)}
+    assert found == {(record["prompt"], record["target"]) for record in RECORDS}
+    assert not {item.prompt for item in items.train} & {item.prompt for item in items.test}
+
+
+def test_the_three_formats_hold_the_same_task(tmp_path):
+    hashes = set()
+    for ending in (".jsonl", ".csv", ".parquet"):
+        write(tmp_path / f"sums{ending}")
+        chosen = spec(source={"file": "sums" + ending})
+        items = Task(chosen, tmp_path).items()
+        hashes.add(tuple((item.prompt, item.target) for item in items.train))
+    assert len(hashes) == 1
+
+
+def test_a_yaml_file_is_a_task(tmp_path):
+    write(tmp_path / "data.jsonl")
+    text = {
+        "name": "sums",
+        "version": 3,
+        "licence": "CC0-1.0",
+        "source": {"file": "data.jsonl"},
+        "instruction": "Add one.",
+        "prompt": "Q: {prompt}\nA:",
+        "target": "{target}",
+        "examples": 2,
+        "examples_by": "kind",
+    }
+    (tmp_path / "sums.yaml").write_text(yaml.safe_dump(text))
+    items = load_task(tmp_path / "sums.yaml").items()
+    kinds = {record["prompt"]: record["kind"] for record in RECORDS}
+    held_out = {item.prompt.split("Q: ")[-1] for item in items.test}
+    for item in (*items.train, *items.test):
+        lines = item.prompt.split("\n")
+        assert lines[0] == "Add one." and len(lines) == 1 + 2 * 3 and lines[-1] == "A:"
+        questions = [line.removeprefix("Q: ") for line in lines if line.startswith("Q: ")]
+        assert len(set(questions)) == 3
+        assert len({kinds[question] for question in questions}) == 1  # examples of the same kind
+        assert not {f"{question}\nA:" for question in questions[:-1]} & held_out  # none is held out
+        assert item.target == f" {int(questions[-1].split()[0]) + 1}"
+
+
+def test_what_is_held_out_depends_on_the_text_alone(tmp_path):
+    write(tmp_path / "x.jsonl")
+    first = {item.prompt for item in Task(spec(), tmp_path).items().test}
+    shuffled = RECORDS * 2
+    random.Random(1).shuffle(shuffled)
+    write(tmp_path / "x.jsonl", [*shuffled, {"prompt": "new", "target": " x", "kind": 0}])
+    second = Task(spec(), tmp_path).items()
+    assert first <= {item.prompt for item in second.test} <= first | {"new"}
+    assert not first & {item.prompt for item in second.train}  # a repeated text is on one side only
+
+
+def test_the_hash_tells_tasks_apart(tmp_path):
+    write(tmp_path / "x.jsonl")
+    plain = Task(spec(), tmp_path).items().content_hash
+    assert Task(spec(), tmp_path).items().content_hash == plain
+    assert Task(spec(version=2), tmp_path).items().content_hash != plain
+    write(tmp_path / "x.jsonl", [*RECORDS[:-1], {**RECORDS[-1], "target": " 7"}])
+    assert Task(spec(), tmp_path).items().content_hash != plain
+
+
+def test_the_shortest_are_kept(tmp_path):
+    records = [
+        {"prompt": "x" * length, "target": "y"} for length in random.Random(0).sample(range(1, 400), 300)
+    ]
+    write(tmp_path / "x.jsonl", records)
+    items = Task(spec(shortest=40), tmp_path).items()
+    lengths = sorted(len(item.prompt) for item in (*items.train, *items.test))
+    assert lengths == sorted(len(record["prompt"]) for record in records)[:40] and items.seen == 300
+
+
+def test_a_long_source_is_sampled_fairly(tmp_path):
+    write(tmp_path / "x.jsonl", [{"prompt": str(n), "target": "y"} for n in range(5000)])
+    items = Task(spec(rows=500), tmp_path).items()
+    kept = [int(item.prompt) for item in (*items.train, *items.test)]
+    assert len(set(kept)) == 500 and items.seen == 5000
+    assert 2300 < sum(kept) / 500 < 2700  # not the first ones: mean 250
+
+
+@pytest.mark.slow
+def test_a_large_file_is_streamed(tmp_path):
+    """A hundred megabytes through a few: memory does not grow with the file."""
+    line = json.dumps({"prompt": "p" * 900, "target": "t"}) + "\n"
+    with (tmp_path / "x.jsonl").open("w") as file:
+        for number in range(110_000):
+            file.write(line.replace("ppp", f"{number:06d}", 1))
+    tracemalloc.start()
+    items = Task(spec(rows=1000), tmp_path).items()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert items.seen == 110_000 and peak < 20e6
+
+
+def refused(words, run):
+    with pytest.raises(TaskError) as caught:
+        run()
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    assert message.endswith(".") and message.count("\n") == 0
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ([{"question": "a", "answer": "b"}] * 30, ["no column 'prompt'", "question, answer"]),
+        ([{"prompt": "a", "target": " "}] * 30, ["empty target", "record 1"]),
+        ([{"prompt": "a", "target": None}] * 30, ["empty target"]),
+        ([{"prompt": "a", "target": "b"}] * 30, ["too few to hold some out"]),
+        ([], ["no records"]),
+    ],
+)
+def test_bad_records(tmp_path, records, words):
+    path = tmp_path / "bad.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    refused(words, lambda: load_task(path).items())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.jsonl", b'{"prompt": "\xff\xfe", "target": "b"}\n', ["not valid UTF-8", "line 1"]),
+        ("x.jsonl", b'{"prompt": 1}\nnot json\n', ["line 2 is not JSON"]),
+        ("x.jsonl", b"[1, 2]\n", ["line 1 is not an object"]),
+        ("x.jsonl", b'{"prompt": "' + b"a" * (17 * 2**20) + b'"}', ["line 1 is longer than 16 MiB"]),
+        ("x.csv", b"prompt,target\na\xff,b\n", ["not valid UTF-8"]),
+        ("x.csv", b"prompt,target\na\n", ["line 2", "as many fields"]),
+        ("x.csv", b'prompt,target\n"a,b\n', ["not CSV"]),
+        ("x.parquet", b"PAR1 nonsense", ["cannot be read as Parquet"]),
+        ("x.txt", b"hello", ["x.txt is no task file", ".jsonl"]),
+        ("x.yaml", b"name: [", ["not valid YAML at line"]),
+        ("x.yaml", b"\xff", ["not valid UTF-8"]),
+        ("x.yaml", b"just words", ["holds no task"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c", ["no 'source'"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {url: x}", ["generator, file, hub"]),
+        ("x.yaml", b"name: a\nprompt: '{b'\ntarget: c\nsource: {file: x}", ["prompt", "braces"]),
+        ("x.yaml", b"name: a\nprompt: '{b.c}'\ntarget: c\nsource: {file: x}", ["{b.c} is no column name"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\ntest: 2", ["share between 0 and 1"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\nexamples: -1", ["whole number"]),
+    ],
+)
+def test_bad_files(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    refused(words, lambda: load_task(tmp_path / name).items())
+
+
+def test_a_missing_file(tmp_path):
+    refused(["does not exist"], lambda: load_task(tmp_path / "no.jsonl"))
+    refused(["cannot be read"], lambda: load_task(tmp_path / "no.yaml"))
+
+
+def test_unknown_names_answer_with_the_closest():
+    with pytest.raises(UnknownNameError, match="did you mean 'syntax'"):
+        load_task("sintax")
+    with pytest.raises(UnknownNameError, match="did you mean 'examples'"):
+        spec(exampels=1)
+    with pytest.raises(UnknownNameError, match="did you mean 'columns'"):
+        spec(source={"file": "x", "colums": {}})
+
+
+def test_a_template_cannot_reach_into_objects(tmp_path):
+    with pytest.raises(RequestError):
+        spec(prompt="{prompt.__class__}")
+    with pytest.raises(RequestError):
+        spec(prompt="{0}")
+
+
+def test_a_generator_of_ones_own(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "def made(size=3):\n    return [{'q': str(n), 'a': str(-n)} for n in range(size)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    chosen = spec(source={"generator": "mine:made", "options": {"size": 50}}, prompt="{q}", target=" {a}")
+    assert Task(chosen).items().seen == 50
+    refused(["no generator 'mine:other'"], Task(spec(source={"generator": "mine:other"})).items)
+    refused(["no generator 'nowhere:made'"], Task(spec(source={"generator": "nowhere:made"})).items)
+
+
+def test_more_examples_than_records(tmp_path):
+    write(tmp_path / "x.jsonl", RECORDS[:20])
+    refused(["needs 30 worked examples"], Task(spec(examples=30), tmp_path).items)
+
+
+def test_every_built_in_task_says_what_it_is():
+    specs = {one.name: one for one in builtin_tasks()}
+    assert set(specs) == {
+        "aba",
+        "abb",
+        "arithmetic",
+        "blimp/<paradigm>",
+        "math",
+        "paper/commonsense",
+        "paper/math",
+        "paper/syntax",
+        "syntax",
+    }
+    for one in specs.values():
+        assert one.licence and one.about and one.version == 1
+    assert load_task("blimp/wh_island").spec.source["configs"] == ["wh_island"]
+
+
+def test_arithmetic_is_right():
+    items = load_task("arithmetic").items()
+    for item in (*items.train, *items.test):
+        lines = [*item.prompt.split("\n")[:-1], item.prompt.split("\n")[-1] + item.target]
+        assert len(lines) == 5
+        for line in lines:
+            left, right = line.split(" = ")
+            first, sign, second = left.split()
+            assert int(right) == (int(first) + int(second) if sign == "+" else int(first) * int(second))
+
+
+def test_math_has_distinct_short_problems_that_end_in_their_answer():
+    items = load_task("math").items()
+    every = [*items.train, *items.test]
+    assert len(every) == 2000 and len({item.prompt for item in every}) == 2000
+    for item in every:
+        assert item.prompt.startswith("Question: ") and item.prompt.endswith("\nSolution:")
+        assert "Give the result" not in item.prompt
+        assert item.target.rpartition("\n")[2].startswith("#### ")
+    assert max(len(item.prompt + item.target) for item in every) < 420
