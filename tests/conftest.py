@@ -16,6 +16,8 @@ import pytest
 #: Tests that CI cannot run, and why.
 MAY_SKIP_IN_CI = {
     "tests/model/test_device.py::test_gates_on_an_accelerator": "CI has no accelerator",
+    "tests/faults/test_store.py::test_a_really_full_disk": "needs a root that may mount",
+    "tests/faults/test_store.py::test_a_read_only_folder": "as root: needs one that may mount",
     "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and no spaces in paths",
 }
 

@@ -78,11 +78,11 @@ def interval(values: np.ndarray, draws: int = 2000, level: float = 0.95) -> Inte
 
 def seed_correlation(score: xr.DataArray) -> float | None:
     """Mean Pearson correlation over the heads between every two seeds; None where it is not defined."""
-    rows = score.transpose("seed", ...).values.reshape(score.sizes["seed"], -1)
+    rows = score.transpose("seed", ...).values.reshape(score.sizes["seed"], -1).astype(np.float64)
     rows = rows[:, ~np.isnan(rows).any(axis=0)]
     found = []
     for one, other in combinations(rows, 2):
-        if one.std() and other.std():
+        if np.ptp(one) and np.ptp(other):  # a constant correlates with nothing
             found.append(float(np.corrcoef(one, other)[0, 1]))
     return float(np.mean(found)) if found else None
 

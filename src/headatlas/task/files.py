@@ -48,7 +48,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         while line := file.readline(_LONGEST_LINE):
             number += 1
             if len(line) == _LONGEST_LINE:
-                raise TaskError(f"{path.name}: line {number} is longer than 16 MiB: one line holds one object.")
+                raise TaskError(
+                    f"{path.name}: line {number} is longer than 16 MiB: one line holds one object."
+                )
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:

@@ -438,29 +438,50 @@ def _pronoun_items() -> list[_Item]:
     return [item for pool, count in zip(pools, shares, strict=True) for item in _sample(pool, count)]
 
 
+#: how a thing is mentioned once and twice; any countable noun fits
+_MENTIONS = (
+    ("There was one {}.", "There were two {}."),
+    ("Here is one {}.", "Here are two {}."),
+    ("They mentioned one {}.", "They mentioned two {}."),
+)
+#: what can follow the verb forms that need something after them
+_AFTER = {
+    "is": " here",
+    "are": " here",
+    "was": " there",
+    "were": " there",
+    "has": " changed",
+    "have": " changed",
+}
+
+
 def _line(kind: str, asked: str, answer: str) -> tuple[str, str]:
-    """The item as the beginning of a line and its end, so that a plain language model can go on with it."""
+    """The item as a line of text: its beginning, and the whole sentence that completes it.
+
+    Whole sentences, because a single word can be had in many ways: with words as targets the seeds of a
+    fit agree far less on the heads that a model needs.
+    """
     if kind == "past_tense":
-        if " " in asked:
-            return f"Today: {asked} Yesterday:", answer
-        return f"Today they {asked}. Yesterday they", f"{answer}."
+        if " " not in asked:
+            asked, answer = f"They {asked}.", f"They {answer}."
+        return f"Today: {asked} Yesterday:", answer
     if kind == "plural":
-        *before, _ = words = asked.split()[1:]
-        return " ".join(["one", *words[:-1], words[-1] + ",", "two", *before]), answer.rpartition(" ")[2]
+        thing, things = asked.partition(" ")[2], answer.removeprefix("two ")
+        once, twice = _MENTIONS[len(thing) % len(_MENTIONS)]
+        return f"{once.format(thing)} ->", twice.format(things)
     if kind == "agreement":
         subject, _, forms = asked.removesuffix(")").rpartition(" (")
-        return f"{subject}: {forms.replace('/', ' or ')}? {subject}", answer
-    if kind == "question":
-        return f"{asked} ->", answer
+        after = _AFTER.get(answer, "")
+        return f"{subject} ({forms}){after}. ->", f"{subject} {answer}{after}."
     if kind == "negation":
         return f"Positive: {asked} Negative:", answer
-    return f"{asked} =", answer
+    return f"{asked} ->" if kind == "question" else f"{asked} =", answer
 
 
 def records() -> list[dict[str, str]]:
     """All items, in a fixed order: {"kind", "instruction", "question", "answer", "line", "end"}.
 
-    `line` and `end` are question and answer as one line of text, to be completed.
+    `line` and `end` are question and answer as one line of text, which is to be completed.
     """
     items_by_kind = {
         "past_tense": _past_tense_items(),

@@ -1,0 +1,254 @@
+"""Bad folders and bad moments: one sentence each, nothing lost, nothing half-read."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headatlas import AtlasError, StoreError, open_atlas
+from headatlas.atlas import SCHEMA, Store
+from support.atlases import spec_of
+from support.small_run import same_numbers, small_model, small_run, write_task
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+@pytest.fixture(scope="module")
+def made(model, tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    small_run(model, write_task(root / "words.jsonl"), root / "atlas")
+    return root
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    shutil.copytree(made, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def refuses(kind, words, run):
+    with pytest.raises(kind) as caught:
+        run()
+    message = str(caught.value)
+    for word in words:
+        assert word in message, message
+    assert "\n" not in message
+
+
+def test_no_atlas(tmp_path):
+    refuses(AtlasError, ["is no atlas", "headatlas map"], lambda: open_atlas(tmp_path))
+    refuses(AtlasError, ["is no atlas"], lambda: open_atlas(tmp_path / "none"))
+    (tmp_path / "file").write_text("x")
+    refuses(AtlasError, ["is no atlas"], lambda: open_atlas(tmp_path / "file"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema": 1, "mod', ["damaged", "not JSON"]),
+        ("{}", ["no schema number"]),
+        ("[]", ["no schema number"]),
+        ('{"schema": 1}', ["damaged"]),
+        (
+            json.dumps({"schema": SCHEMA + 1}),
+            ["newer headatlas", f"schema {SCHEMA + 1}", "install the newer"],
+        ),
+    ],
+)
+def test_bad_atlas_json(model, copied, text, words):
+    (copied / "atlas" / "atlas.json").write_text(text)
+    refuses(AtlasError, words, lambda: open_atlas(copied / "atlas"))
+    refuses(
+        AtlasError, words, lambda: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True)
+    )
+    assert (copied / "atlas" / "atlas.json").read_text() == text  # not overwritten
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "flipped", "another", "nonsense"])
+def test_a_damaged_fit(model, made, copied, damage):
+    path = copied / "atlas" / "fits" / "gating" / "words" / "1-retain.safetensors"
+    data = path.read_bytes()
+    bad = {
+        "truncated": data[:-7],
+        "empty": b"",
+        "flipped": data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
+        "another": path.with_name("0-retain.safetensors").read_bytes(),
+        "nonsense": b"nonsense" * 40,
+    }
+    path.write_bytes(bad[damage])
+    words = ["1-retain.safetensors", "--resume"]
+    refuses(AtlasError, words, lambda: open_atlas(copied / "atlas"))
+    refuses(
+        AtlasError, words, lambda: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True)
+    )
+    assert path.read_bytes() == bad[damage]  # the user decides
+    path.unlink()
+    small_run(model, copied / "words.jsonl", copied / "atlas", resume=True)
+    assert open_atlas(copied / "atlas").seeds("words") == [0, 1]
+
+
+def test_an_atlas_is_not_overwritten(model, copied):
+    refuses(
+        AtlasError,
+        ["holds an atlas already", "--resume"],
+        lambda: small_run(model, copied / "words.jsonl", copied / "atlas"),
+    )
+
+
+def test_other_settings_are_refused_by_name(model, made, copied):
+    run = lambda **changes: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, **changes)  # noqa: E731
+    refuses(AtlasError, ["'words' already", "batch 4 instead of 5"], lambda: run(batch=5))
+    refuses(AtlasError, ["'words' already", "objective"], lambda: run(objective="paper"))
+    write_task(copied / "words.jsonl", seed=9)
+    refuses(AtlasError, ["'words' already", "task content"], lambda: run())
+    assert same_numbers(made / "atlas", copied / "atlas")
+
+
+def test_another_model_is_refused(copied):
+    from headatlas import load_model
+    from support.planted import word_tokenizer
+    from support.tiny import build_tiny
+
+    other = load_model(build_tiny("llama", seed=5), tokenizer=word_tokenizer(100), check=False)
+    refuses(
+        AtlasError,
+        ["whose weights are not those of"],
+        lambda: small_run(other, copied / "words.jsonl", copied / "atlas", resume=True),
+    )
+    half = load_model(build_tiny("llama").bfloat16(), tokenizer=word_tokenizer(100), check=False)
+    with pytest.raises(AtlasError):
+        small_run(half, copied / "words.jsonl", copied / "atlas", resume=True)
+
+
+def test_a_second_process_is_refused(model, copied):
+    """Another process holds the folder; it is let go when that process dies."""
+    code = (
+        "import sys, time\nfrom headatlas.atlas import Store\n"
+        f"store = Store.open({str(copied / 'atlas')!r})\n"
+        f"with Store.writing({str(copied / 'atlas')!r}, store.spec):\n"
+        "    print('held', flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        refuses(
+            StoreError,
+            ["being written by another headatlas"],
+            lambda: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, seeds=3),
+        )
+        assert open_atlas(copied / "atlas").seeds("words") == [0, 1]  # reading goes on
+        other.kill()
+    small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, seeds=3)
+    assert open_atlas(copied / "atlas").seeds("words") == [0, 1, 2]
+
+
+def test_a_full_disk(model, made, tmp_path, monkeypatch):
+    """Every file that can be written, until the disk is full; then freed and resumed."""
+    plain = os.fsync
+    for room in range(0, 14, 3):
+        left = room
+        folder = tmp_path / str(room)
+
+        def scarce(handle):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            plain(handle)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", scarce)
+            refuses(
+                StoreError,
+                ["cannot be written: No space left on device", "--resume"],
+                lambda folder=folder: small_run(model, made / "words.jsonl", folder, resume=True),
+            )
+        assert not list(folder.rglob(".*.tmp"))
+        small_run(model, made / "words.jsonl", folder, resume=True)
+        assert same_numbers(made / "atlas", folder)
+
+
+def test_a_really_full_disk(model, made, tmp_path):
+    """A file system of 28 kB, if this machine lets us mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=28k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this machine mounts no file systems for us")
+    try:
+        refuses(
+            StoreError,
+            ["cannot be written", "--resume"],
+            lambda: small_run(model, made / "words.jsonl", disk / "atlas", resume=True),
+        )
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        small_run(model, made / "words.jsonl", disk / "atlas", resume=True)
+        assert same_numbers(made / "atlas", disk / "atlas")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_a_read_only_folder(model, made, tmp_path):
+    """Permissions mean nothing to root, a read-only file system does."""
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o500)
+    elif subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(folder)], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("root, and this machine mounts no file systems for us")
+    try:
+        refuses(
+            StoreError,
+            ["cannot be written"],
+            lambda: small_run(model, made / "words.jsonl", folder / "atlas"),
+        )
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", "-l", str(folder)], check=False)
+        else:
+            folder.chmod(0o700)
+
+
+def test_a_folder_that_is_a_file(model, made, tmp_path):
+    (tmp_path / "file").write_text("x")
+    refuses(
+        StoreError, ["cannot be written"], lambda: small_run(model, made / "words.jsonl", tmp_path / "file")
+    )
+
+
+def test_names_of_all_kinds_become_files(tmp_path):
+    """Names that differ never share a file, whatever is in them."""
+    from headatlas.atlas.layout import slug
+
+    names = [
+        "math",
+        "Math",
+        "paper/math",
+        "paper-math",
+        "../up",
+        ".hidden",
+        "a b",
+        "ä",
+        "x" * 300,
+        "x" * 301,
+        "con",
+    ]
+    slugs = [slug(name) for name in names]
+    assert len(set(slugs)) == len(names) and slug("math") == "math"
+    for one in slugs:
+        assert "/" not in one and not one.startswith(".") and len(one) < 100 and one.isascii()
+    with Store.writing(tmp_path / "atlas", spec_of(2)):
+        assert Path(tmp_path / "atlas" / "atlas.json").exists()

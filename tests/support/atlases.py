@@ -1,0 +1,69 @@
+"""Atlases made by hand, for tests that need no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from headatlas.atlas import Atlas, Fit, Run
+from headatlas.core import ModelSpec
+
+__all__ = ["atlas_of", "fit_of", "spec_of"]
+
+
+def spec_of(*heads: int) -> ModelSpec:
+    """A model with so many heads in each layer."""
+    return ModelSpec(
+        name="made up",
+        architecture="MadeUp",
+        model_type="made_up",
+        layers=len(heads),
+        heads=heads,
+        kv_heads=heads,
+        head_dim=tuple(4 if count else 0 for count in heads),
+        hidden=16,
+        vocabulary=50,
+        parameters=1000,
+        dtype="float32",
+        revision=None,
+        content_hash="abc",
+    )
+
+
+def fit_of(task: str, seed: int, fit: str, gates: np.ndarray, spec: ModelSpec) -> Fit:
+    """A finished fit with these gates; holes are made where the model has no head."""
+    gates = np.array(gates, dtype=np.float64)
+    for layer, count in enumerate(spec.heads):
+        gates[layer, count:] = np.nan
+    with np.errstate(divide="ignore"):
+        logits = np.log(gates) - np.log1p(-gates)
+    path = np.stack([np.full_like(gates, 0.5), gates]).astype(np.float32)
+    return Fit(
+        "gating",
+        task,
+        seed,
+        fit,
+        "id",
+        logits.astype(np.float32),
+        path,
+        np.array([1, 2], np.int32),
+        np.array([2.0, 1.0], np.float32),
+        {"nll": 1.0 + seed, "accuracy": 0.5} if fit != "free" else {},
+    )
+
+
+def atlas_of(
+    tasks: Mapping[str, Mapping[int, tuple[np.ndarray, np.ndarray]]], spec: ModelSpec | None = None
+) -> Atlas:
+    """task -> seed -> (G+, G-)."""
+    first = next(iter(next(iter(tasks.values())).values()))[0]
+    spec = spec or spec_of(*[np.shape(first)[1]] * np.shape(first)[0])
+    runs = [Run("gating", task, "id", baseline={"nll": 3.0, "accuracy": 0.25}) for task in tasks]
+    fits = []
+    for task, seeds in tasks.items():
+        for seed, (high, low) in seeds.items():
+            fits.append(fit_of(task, seed, "free", np.full(np.shape(high), 0.5), spec))
+            fits.append(fit_of(task, seed, "retain", high, spec))
+            fits.append(fit_of(task, seed, "remove", low, spec))
+    return Atlas(spec, runs, fits)
