@@ -1,4 +1,4 @@
-"""Kill a run at any moment, go on with it: nothing is lost, nothing is made twice, the numbers are the same."""
+"""Kill a run at any moment and go on with it: nothing is lost or made twice, the numbers are the same."""
 
 from __future__ import annotations
 

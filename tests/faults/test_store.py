@@ -110,7 +110,7 @@ def test_other_settings_are_refused_by_name(model, made, copied):
     refuses(AtlasError, ["'words' already", "batch 4 instead of 5"], lambda: run(batch=5))
     refuses(AtlasError, ["'words' already", "objective"], lambda: run(objective="paper"))
     write_task(copied / "words.jsonl", seed=9)
-    refuses(AtlasError, ["'words' already", "task content"], lambda: run())
+    refuses(AtlasError, ["'words' already", "task content"], run)
     assert same_numbers(made / "atlas", copied / "atlas")
 
 

@@ -14,7 +14,7 @@ from headatlas.task import Task
 
 
 def publish(root: Path, splits: dict[str, dict[str, list[dict]]]) -> Path:
-    """A data set as the hub has it: Parquet shards per configuration and split, and a card that names them."""
+    """A data set as the hub has it: Parquet shards by configuration and split, and a card that names them."""
     configs = []
     for config, parts in splits.items():
         files = []

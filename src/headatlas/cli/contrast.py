@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.map import load_for_fitting, require_new
+from headatlas.cli.map import load_for_fitting
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -51,7 +51,7 @@ def contrast(
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
     from headatlas import contrast_heads, load_task
     from headatlas.method import resolve
-    from headatlas.run import contrast_name
+    from headatlas.run import contrast_name, require_new
 
     resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
     tasks = load_task(retain), load_task(forget)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas import AtlasError
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from headatlas import Model
     from headatlas.atlas import Interval, Summary
 
-__all__ = ["load_for_fitting", "map_", "require_new", "show_summary"]
+__all__ = ["load_for_fitting", "map_", "show_summary"]
 
 
 def map_(
@@ -55,6 +53,7 @@ def map_(
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter."""
     from headatlas import load_task, map_heads
     from headatlas.method import resolve
+    from headatlas.run import require_new
 
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     tasks = [load_task(name) for name in task]
@@ -89,14 +88,6 @@ def map_(
     for summary in summaries:
         show_summary(console, summary)
     console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
-
-
-def require_new(out: str, resume: bool) -> None:
-    """A wrong request is to be known before a model is loaded."""
-    from headatlas.atlas import Store
-
-    if Store.exists(Path(out)) and not resume:
-        raise AtlasError(f"{out} holds an atlas already; --resume goes on with it or adds to it.")
 
 
 def load_for_fitting(

@@ -101,11 +101,11 @@ def map_height(spec_shape: tuple[int, int], panel_width: float, rows: int) -> fl
 def ticks(count: int, step: int, apart: float = 0) -> list[int]:
     """Ticks at 0, step, 2·step, … below `count`.
 
-    With fewer than three of them the step is made finer. Where neighbours would be less than `apart`
+    With fewer than two of them the step is made finer. Where neighbours would be less than `apart`
     (a share of the axis) from each other it is made coarser.
     """
     place = _STEPS.index(step)
-    while place > 0 and len(range(0, count, _STEPS[place])) < 3:
+    while place > 0 and len(range(0, count, _STEPS[place])) < 2:
         place -= 1
     while place + 1 < len(_STEPS) and _STEPS[place] < apart * count:
         place += 1

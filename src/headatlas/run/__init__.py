@@ -2,7 +2,7 @@
 
 from headatlas.run.contrasting import contrast_heads, contrast_name
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import map_heads
+from headatlas.run.mapping import map_heads, require_new
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "map_heads",
     "measure_baseline",
     "prepare",
+    "require_new",
     "worse_than_chance",
 ]

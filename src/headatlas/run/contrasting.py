@@ -12,9 +12,9 @@ import numpy as np
 from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import RequestError
 from headatlas.method import ContrastFit, evaluate, random_starts, resolve
-from headatlas.model import Model
+from headatlas.model import Model, load_model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import opened
+from headatlas.run.mapping import opened, require_new
 from headatlas.run.prepare import describe, prepare
 from headatlas.task import Task, load_task
 
@@ -55,8 +55,10 @@ def contrast_heads(
         raise RequestError(
             f"retain and forget are both {tasks['retain'].name!r}; a contrast needs two tasks."
         )
-    with opened(model, out, resume) as (loaded, store):
-        parts = {side: prepare(loaded, task, settings, max_tokens) for side, task in tasks.items()}
+    require_new(out, resume)
+    loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+    parts = {side: prepare(loaded, task, settings, max_tokens) for side, task in tasks.items()}
+    with opened(loaded, out) as store:
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
         run = store.add(describe(loaded, "contrast", name, facts, settings, given))

@@ -19,7 +19,7 @@ from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.task import Task, load_task
 
-__all__ = ["map_heads", "opened"]
+__all__ = ["map_heads", "opened", "require_new"]
 
 
 def map_heads(
@@ -46,24 +46,30 @@ def map_heads(
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     chosen = _distinct(tasks)
-    with opened(model, out, resume) as (loaded, store):
+    require_new(out, resume)
+    loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+    ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
+    with opened(loaded, out) as store:
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
-        for task in chosen:
-            _map(fitter, prepare(loaded, task, settings, max_tokens), settings, given)
+        for task in ready:
+            _map(fitter, task, settings, given)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
 
 
+def require_new(out: str | Path | None, resume: bool) -> None:
+    """An atlas is gone on with only if that is asked for."""
+    if out is not None and Store.exists(Path(out)) and not resume:
+        raise AtlasError(f"{out} holds an atlas already; --resume goes on with it or adds to it.")
+
+
 @contextmanager
-def opened(model: Model | str, out: str | Path | None, resume: bool) -> Iterator[tuple[Model, Store]]:
-    """The model, loaded, and the folder, locked; without `out` a folder that goes away again."""
+def opened(model: Model, out: str | Path | None) -> Iterator[Store]:
+    """The folder, locked; without `out` one that goes away again. Made only when the request is sound."""
     with ExitStack() as stack:
         root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
-        if Store.exists(root) and not resume:
-            raise AtlasError(f"{root} holds an atlas already; --resume goes on with it or adds to it.")
-        loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
-        yield loaded, stack.enter_context(Store.writing(root, loaded.spec))
+        yield stack.enter_context(Store.writing(root, model.spec))
 
 
 def _distinct(tasks: str | Task | Sequence[str | Task]) -> list[Task]:

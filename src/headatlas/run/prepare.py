@@ -102,10 +102,13 @@ def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
     swapped = [
         Row((*row.prompt, *other.target), row.start) for row, other in zip(held_out, others, strict=True)
     ]
+    chance = evaluate(model, swapped)
+    gain = (chance.nll - plain.nll).double()
     return {
         "nll": plain.mean_nll,
         "accuracy": plain.accuracy,
-        "chance_nll": evaluate(model, swapped).mean_nll,
+        "chance_nll": chance.mean_nll,
+        "gain_error": float(gain.std() / len(gain) ** 0.5) if len(gain) > 1 else 0.0,
         "rows": len(held_out),
     }
 
@@ -113,7 +116,7 @@ def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
 def worse_than_chance(run: Run) -> str | None:
     """A sentence if the model finds the right targets no likelier than those of other rows."""
     base = run.baseline
-    if base["nll"] < base["chance_nll"] - 0.05:
+    if base["nll"] < base["chance_nll"] - 2 * base["gain_error"]:  # clearly likelier
         return None
     return (
         f"{run.task}: the model is no better than chance here: baseline NLL {base['nll']:.2f} "

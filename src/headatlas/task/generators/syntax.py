@@ -10,31 +10,29 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from headatlas.task.generators import lexicon
+from headatlas.task.generators.grammar import (
+    Clause,
+    Person,
+    auxiliary_clause,
+    gerund,
+    negation,
+    participle,
+    past,
+    past_clause,
+    phrase,
+    plural,
+    present_clause,
+    question,
+    sentence,
+    statement,
+    third_person,
+    with_article,
+)
 
-__all__ = [
-    "INSTRUCTIONS",
-    "ITEMS_PER_KIND",
-    "SUBJECTS",
-    "Clause",
-    "Person",
-    "auxiliary_clause",
-    "gerund",
-    "negation",
-    "participle",
-    "past",
-    "past_clause",
-    "plural",
-    "present_clause",
-    "question",
-    "records",
-    "statement",
-    "third_person",
-    "verb_forms",
-    "with_article",
-]
+__all__ = ["INSTRUCTIONS", "ITEMS_PER_KIND", "SUBJECTS", "records", "verb_forms"]
 
 ITEMS_PER_KIND = 1100
 
@@ -47,7 +45,6 @@ INSTRUCTIONS = {
     "pronoun": "Replace the words in brackets by a pronoun.",
 }
 
-_VOWELS = "aeiou"
 _OBJECT_PRONOUNS = {"she": "her", "he": "him", "it": "it", "they": "them"}
 
 #: singular and plural of the agreement verbs that no rule gives
@@ -58,127 +55,6 @@ _OPPOSITE_SHARE = 0.75
 
 _Item = tuple[str, str]
 _T = TypeVar("_T")
-
-
-# ---------------------------------------------------------------------------------------------- words
-
-
-def _ends_in_consonant_y(word: str) -> bool:
-    return word.endswith("y") and word[-2] not in _VOWELS
-
-
-def _with_s(word: str) -> str:
-    if _ends_in_consonant_y(word):
-        return word[:-1] + "ies"
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return word + "es"
-    return word + "s"
-
-
-def _doubles_last_letter(lemma: str) -> bool:
-    """Whether the last letter doubles before -ed and -ing: stop, prefer; not visit, play, rain."""
-    vowels = [letter in _VOWELS for letter in lemma.replace("qu", "qw")]
-    short_and_closed = len(lemma) > 2 and vowels[-2] and not (vowels[-1] or vowels[-3])
-    return (
-        short_and_closed and lemma[-1] not in "wxy" and (sum(vowels) == 1 or lemma in lexicon.DOUBLING_VERBS)
-    )
-
-
-def third_person(lemma: str) -> str:
-    if lemma == "have":
-        return "has"
-    return lemma + "es" if lemma.endswith("o") else _with_s(lemma)
-
-
-def past(lemma: str) -> str:
-    if lemma in lexicon.IRREGULAR_VERBS:
-        return lexicon.IRREGULAR_VERBS[lemma][1]
-    if lemma.endswith("e"):
-        return lemma + "d"
-    if _ends_in_consonant_y(lemma):
-        return lemma[:-1] + "ied"
-    return lemma + (lemma[-1] if _doubles_last_letter(lemma) else "") + "ed"
-
-
-def participle(lemma: str) -> str:
-    return lexicon.IRREGULAR_VERBS[lemma][2] if lemma in lexicon.IRREGULAR_VERBS else past(lemma)
-
-
-def gerund(lemma: str) -> str:
-    if lemma.endswith("ie"):
-        return lemma[:-2] + "ying"
-    if lemma.endswith("e") and not lemma.endswith(("ee", "ye", "oe")):
-        return lemma[:-1] + "ing"
-    return lemma + (lemma[-1] if _doubles_last_letter(lemma) else "") + "ing"
-
-
-def plural(noun: str) -> str:
-    if noun in lexicon.IRREGULAR_NOUNS:
-        return lexicon.IRREGULAR_NOUNS[noun]
-    return noun + "es" if noun in lexicon.OES_NOUNS else _with_s(noun)
-
-
-def with_article(noun: str) -> str:
-    article = lexicon.AN_EXCEPTIONS.get(noun, "an" if noun[0] in _VOWELS else "a")
-    return f"{article} {noun}"
-
-
-# ------------------------------------------------------------------------------------------ sentences
-
-
-class Person(NamedTuple):
-    """Who acts or is acted upon, as written within a sentence, and the pronoun that stands for them."""
-
-    text: str
-    pronoun: str
-
-    @property
-    def is_plural(self) -> bool:
-        return self.pronoun in {"they", "we"}
-
-
-class Clause(NamedTuple):
-    """A statement taken apart: what is shown after the subject, and the same with its auxiliary split off."""
-
-    subject: str
-    shown: str  # likes tea
-    auxiliary: str  # does
-    rest: str  # like tea
-
-
-def _sentence(text: str, mark: str = ".") -> str:
-    return text[0].upper() + text[1:] + mark
-
-
-def statement(clause: Clause) -> str:
-    return _sentence(f"{clause.subject} {clause.shown}")
-
-
-def question(clause: Clause) -> str:
-    return _sentence(f"{clause.auxiliary} {clause.subject} {clause.rest}", "?")
-
-
-def negation(clause: Clause) -> str:
-    negated = "cannot" if clause.auxiliary == "can" else f"{clause.auxiliary} not"
-    return _sentence(f"{clause.subject} {negated} {clause.rest}")
-
-
-def _phrase(verb: str, complement: str) -> str:
-    return f"{verb} {complement}".rstrip()
-
-
-def present_clause(subject: Person, lemma: str, complement: str = "") -> Clause:
-    shown = lemma if subject.is_plural else third_person(lemma)
-    auxiliary = "do" if subject.is_plural else "does"
-    return Clause(subject.text, _phrase(shown, complement), auxiliary, _phrase(lemma, complement))
-
-
-def past_clause(subject: Person, lemma: str, complement: str = "") -> Clause:
-    return Clause(subject.text, _phrase(past(lemma), complement), "did", _phrase(lemma, complement))
-
-
-def auxiliary_clause(subject: Person, auxiliary: str, rest: str) -> Clause:
-    return Clause(subject.text, f"{auxiliary} {rest}", auxiliary, rest)
 
 
 _SINGULAR_PERSONS = (
@@ -237,7 +113,7 @@ def _clauses() -> dict[str, list[Clause]]:
         "do": [present_clause(subject, *habit) for subject, habit in product(plurals, _HABITS)],
         "did": [past_clause(subject, *event) for subject, event in product(SUBJECTS, (*_HABITS, *_EVENTS))],
         "modal": [
-            auxiliary_clause(subject, modal, _phrase(*deed))
+            auxiliary_clause(subject, modal, phrase(*deed))
             for subject, modal, deed in product(SUBJECTS, lexicon.MODALS, _INTENDED)
         ],
         "state": [
@@ -250,13 +126,13 @@ def _clauses() -> dict[str, list[Clause]]:
             auxiliary_clause(
                 subject,
                 ("are", "were")[was] if subject.is_plural else ("is", "was")[was],
-                _phrase(gerund(lemma), complement),
+                phrase(gerund(lemma), complement),
             )
             for subject, was, (lemma, complement) in product(SUBJECTS, (0, 1), _INTENDED)
         ],
         "perfect": [
             auxiliary_clause(
-                subject, "have" if subject.is_plural else "has", _phrase(participle(lemma), complement)
+                subject, "have" if subject.is_plural else "has", phrase(participle(lemma), complement)
             )
             for subject, (lemma, complement) in product(SUBJECTS, (*_INTRANSITIVE, *_EVENTS))
         ],
@@ -393,8 +269,8 @@ def _subject_replacements() -> dict[str, list[_Item]]:
         for verb in _verb_groups(lemma):
             items[person.pronoun].append(
                 (
-                    "[" + _sentence(f"{person.text}] {verb} {rest}"),
-                    _sentence(f"{person.pronoun} {verb} {rest}"),
+                    "[" + sentence(f"{person.text}] {verb} {rest}"),
+                    sentence(f"{person.pronoun} {verb} {rest}"),
                 )
             )
     for (noun, lemmas), is_plural in product(lexicon.INANIMATE_EVENTS.items(), (False, True)):
@@ -402,7 +278,7 @@ def _subject_replacements() -> dict[str, list[_Item]]:
         for lemma in lemmas:
             for verb in (past(lemma), f"will {lemma}", f"may {lemma}", f"did not {lemma}"):
                 subject = f"[The {_numbered(noun, is_plural)}]"
-                items[pronoun].append((f"{subject} {verb}.", _sentence(f"{pronoun} {verb}")))
+                items[pronoun].append((f"{subject} {verb}.", sentence(f"{pronoun} {verb}")))
     return items
 
 
@@ -425,8 +301,8 @@ def _object_replacements() -> dict[str, list[_Item]]:
         for verb in _verb_groups(lemma):
             items[pronoun].append(
                 (
-                    _sentence(f"{subject.text} {verb} [{target}]"),
-                    _sentence(f"{subject.text} {verb} {_OBJECT_PRONOUNS[pronoun]}"),
+                    sentence(f"{subject.text} {verb} [{target}]"),
+                    sentence(f"{subject.text} {verb} {_OBJECT_PRONOUNS[pronoun]}"),
                 )
             )
     return items

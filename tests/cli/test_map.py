@@ -1,0 +1,217 @@
+"""`headatlas map`, `contrast`, `plot`, `table`, `list tasks`, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from cli.test_check import fails, headatlas
+from support.planted import word_tokenizer
+from support.small_run import write_task
+from support.tiny import build_tiny
+
+slow = pytest.mark.slow
+
+
+@pytest.fixture
+def here(monkeypatch, capfd):
+    """The command in this process: quick, for requests that end in a sentence."""
+
+    def run(*arguments):
+        from headatlas.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code, out, err)
+
+    return run
+
+
+SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    build_tiny("llama").save_pretrained(path)
+    word_tokenizer(100).save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl")
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, task, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    result = headatlas("map", tiny, "--task", task, *SMALL, "--out", folder)
+    assert result.returncode == 0, result.stderr
+    return folder, result
+
+
+def test_what_map_says(atlas):
+    _, result = atlas
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(
+        "tiny: 12 heads, float32 on cpu; preset quick: objective bounded, 3 + 3 updates"
+    )
+    text = result.stdout
+    assert re.search(r"Always +\d+\.\d / +\d+\.\d %  of heads facilitating / interfering in every seed", text)
+    assert re.search(r"Any +\d+\.\d / +\d+\.\d %", text)
+    assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d–\d+\.\d\]", text)
+    assert re.search(r"anomalies \d+\.\d %", text) and re.search(r"seeds +correlate -?\d\.\d\d in", text)
+    assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−; accuracy", text)
+    assert "words: free, 2 fits: 3 updates, loss" in result.stderr
+    assert "words: the model is no better than chance here: baseline NLL" in result.stderr  # random weights
+    assert "\x1b[" not in result.stdout
+
+
+def test_json(atlas, tiny, task):
+    folder, _ = atlas
+    result = headatlas("map", tiny, "--task", task, *SMALL, "--out", folder, "--resume", "--json")
+    assert result.returncode == 0, result.stderr
+    (found,) = json.loads(result.stdout)["tasks"]
+    assert found["task"] == "words" and found["seeds"] == 2 and found["threshold"] == 0.5
+    assert set(found["nll"]) == {"baseline", "retain", "remove"}
+    assert 0 <= found["always"]["facilitating"] <= found["any"]["facilitating"] <= 1
+
+
+@slow
+def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
+    """A real pseudo-terminal: the bar shows updates, loss, rate and time left."""
+    parent, child = pty.openpty()
+    arguments = ["map", tiny, "--task", task, *SMALL, "--updates", 30, "--out", tmp_path / "atlas"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "headatlas", *map(str, arguments)],
+        stdout=child,
+        stderr=child,
+        env=os.environ | {"COLUMNS": "120", "TERM": "xterm-256color", "OMP_NUM_THREADS": "2"},
+    ) as process:
+        os.close(child)
+        shown = b""
+        while select.select([parent], [], [], 120)[0]:
+            try:
+                piece = os.read(parent, 65536)
+            except OSError:
+                break
+            shown += piece
+        assert process.wait(60) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert re.search(r"words: retain \+ remove, 4 fits .*30/30 +loss \d\.\d+ +[\d,]+ tokens/s", text)
+    assert "left" in text
+
+
+def test_plot(atlas, tmp_path):
+    folder, _ = atlas
+    result = headatlas("plot", folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(folder / "agreement.png")
+    assert (folder / "agreement.png").read_bytes().startswith(b"\x89PNG")
+
+
+@slow
+@pytest.mark.parametrize("kind", ["agreement", "score", "trajectories", "distributions", "profile"])
+def test_every_kind_of_plot(atlas, tmp_path, kind):
+    folder, _ = atlas
+    for form, start in (("pdf", b"%PDF"), ("svg", b"<?xml")):
+        path = tmp_path / f"x.{form}"
+        result = headatlas(
+            "plot", folder, "--kind", kind, "--out", path, "--colours", "safe", "--label", "(b)"
+        )
+        assert result.returncode == 0, result.stderr
+        assert path.read_bytes().startswith(start)
+
+
+def test_wrong_plots(atlas, tmp_path, here):
+    folder, _ = atlas
+    assert fails(here("plot", folder, "--kind", "agrement"), "did you mean 'agreement'")
+    assert fails(here("plot", folder, "--kind", "score", "--score", "beauty"), "facilitation")
+    assert fails(here("plot", folder, "--format", "bmp"), "png")
+    assert fails(here("plot", folder, "--task", "sums"), "words")
+    assert fails(here("plot", folder, "--colours", "loud"), "safe")
+    assert fails(here("plot", tmp_path), "is no atlas")
+
+
+def test_table(atlas, tmp_path):
+    folder, _ = atlas
+    printed = headatlas("table", folder).stdout.splitlines()
+    assert printed[0] == "method,task,seed,fit,relation,direction,layer,head,value"
+    assert len(printed) == 1 + 2 * 3 * 12
+    assert headatlas("table", folder, "--out", tmp_path / "t.parquet").returncode == 0
+    frame = pd.read_parquet(tmp_path / "t.parquet")
+    assert len(frame) == 72 and frame["value"].between(0, 1).all()
+    assert fails(headatlas("table", folder, "--out", tmp_path / "t.xlsx"), ".csv or .parquet")
+
+
+@slow
+def test_contrast(tiny, task, tmp_path):
+    other = write_task(tmp_path / "others.jsonl", seed=4)
+    arguments = ("contrast", tiny, "--retain", task, "--forget", other, *SMALL, "--out", tmp_path / "atlas")
+    result = headatlas(*arguments)
+    assert result.returncode == 0, result.stderr
+    assert "ungated" in result.stdout and "seed 1" in result.stdout and "heads shut" in result.stdout
+    found = json.loads(headatlas(*arguments, "--resume", "--json").stdout)
+    assert found["contrast"] == "words without others" and set(found["gated"]) == {"0", "1"}
+    assert set(found["ungated"]) == {"retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy"}
+    same = headatlas("contrast", tiny, "--retain", task, "--forget", task, "--out", tmp_path / "x")
+    assert fails(same, "a contrast needs two tasks")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"question": "a", "answer": "b"}\n' * 30, ["no column 'prompt'", "question, answer"]),
+        ('{"prompt": "w1", "target": ""}\n' * 30, ["empty target"]),
+        ("".join(f'{{"prompt": "w{n}", "target": " w1"}}\n' for n in range(3)), []),
+    ],
+)
+def test_bad_tasks(tiny, tmp_path, content, words, here):
+    (tmp_path / "bad.jsonl").write_text(content)
+    assert fails(here("map", tiny, "--task", tmp_path / "bad.jsonl", "--out", tmp_path / "x"), *words)
+
+
+def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):
+    map_ = ("map", tiny, "--task", task, "--out", tmp_path / "x", "--dtype", "float32")
+    assert fails(here(*map_, "--max-tokens", 2), "no row fits in 2 tokens", "--max-tokens")
+    assert fails(here(*map_, "--batch", 500), "fewer than a batch of 500", "--batch")
+    assert not (tmp_path / "x").exists()  # a wrong request leaves nothing behind
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--preset", "fast"], ["no preset named 'fast'", "paper, quick"]),
+        (["--objective", "free"], ["no objective named 'free'"]),
+        (["--seeds", "0"], ["seeds is 0; at least 1"]),
+        (["--updates", "0"], ["updates is 0; at least 1"]),
+        (["--batch", "-3"], ["batch is -3; at least 1"]),
+        (["--task", "sintax"], ["did you mean 'syntax'"]),
+    ],
+)
+def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words, here):
+    result = here("map", "no/such-model", "--task", "syntax", *arguments, "--out", tmp_path / "x")
+    assert fails(result, *words)
+    assert not (tmp_path / "x").exists()
+
+
+@slow
+def test_list_tasks():
+    result = headatlas("list", "tasks")
+    assert result.returncode == 0
+    for name in ("math", "syntax", "aba", "paper/commonsense", "blimp/<paradigm>"):
+        assert name in result.stdout
+    rows = json.loads(headatlas("list", "tasks", "--json").stdout)
+    assert len(rows) == 9 and all(row["licence"] for row in rows)

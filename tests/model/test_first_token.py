@@ -1,0 +1,62 @@
+"""The token before every text: the tokeniser's, or the one that the model is lost without."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tokenizers.processors import TemplateProcessing
+
+from headatlas import RequestError, load_model
+from headatlas.model.first_token import first_token
+from support.planted import word_tokenizer
+from support.tiny import build_tiny
+
+
+class Lost(torch.nn.Module):
+    """Sure of every next token behind token 3, clueless otherwise: stands for a converted Gemma."""
+
+    def __init__(self, needs_it):
+        super().__init__()
+        self.needs_it = needs_it
+        self.embedding = torch.nn.Embedding(200, 4)
+
+    def get_input_embeddings(self):
+        return self.embedding
+
+    def forward(self, input_ids, use_cache):
+        logits = torch.zeros(*input_ids.shape, 200)
+        if not self.needs_it or int(input_ids[0, 0]) == 3:
+            logits[0, torch.arange(input_ids.shape[1] - 1), input_ids[0, 1:]] = 9.0
+        return type("Output", (), {"logits": logits})()
+
+
+def with_bos(tokenizer):
+    tokenizer.add_special_tokens({"bos_token": "w3"})
+    return tokenizer
+
+
+def test_what_the_tokeniser_does_is_right():
+    tokenizer = with_bos(word_tokenizer(100))
+    tokenizer._tokenizer.post_processor = TemplateProcessing(single="w3 $A", special_tokens=[("w3", 3)])
+    assert first_token(Lost(False), tokenizer) == (3, "the tokeniser puts it there")
+
+
+def test_a_model_that_is_lost_without_it_gets_it():
+    token, why = first_token(Lost(True), with_bos(word_tokenizer(100)))
+    assert token == 3 and "likelier behind it" in why
+
+
+def test_a_model_that_can_do_without_it_does_not():
+    token, why = first_token(Lost(False), with_bos(word_tokenizer(100)))
+    assert token is None and "hardly likelier" in why
+    assert first_token(Lost(True), word_tokenizer(100)) == (None, "the tokeniser has none")
+
+
+def test_no_tokeniser():
+    with pytest.raises(RequestError, match="without a tokeniser"):
+        load_model(build_tiny("llama"), check=False).first_token()
+
+
+def test_smollm2_has_none():
+    token, why = load_model("smollm2", check=False).first_token()
+    assert token is None and "hardly likelier" in why
