@@ -1,11 +1,11 @@
 """How well does a preset agree with the published schedule, and what are its heads worth?
 
-    python bench/agreement.py rows --out rows.json
-        the rows of math and syntax for SmolLM2, for a machine that lacks the task generators
-    python bench/agreement.py fit --rows rows.json --task syntax --preset paper --out bench/reference/x
-        fits ten seeds (on a GPU), writes x.parquet (gates) and x.json (settings, held-out figures, seconds)
-    python bench/agreement.py report --out docs/quick.md
-        compares what lies in bench/reference, and an atlas made by `headatlas demo` if one is given
+python bench/agreement.py rows --out rows.json
+    the rows of math and syntax for SmolLM2, for a machine that lacks the task generators
+python bench/agreement.py fit --rows rows.json --task syntax --preset paper --out bench/reference/x
+    fits ten seeds (on a GPU), writes x.parquet (gates) and x.json (settings, held-out figures, seconds)
+python bench/agreement.py report --out docs/quick.md
+    compares what lies in bench/reference, and an atlas made by `headatlas demo` if one is given
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def fit(arguments: argparse.Namespace) -> None:
 
 
 def held_out(model: Any, rows: list[Any], results: list[Any], draws: int = 3) -> dict[str, Any]:
-    """NLL on held-out rows: ungated, under the gates, with only the kept heads, with random sets of that size."""
+    """NLL on held-out rows: ungated, gated, with only the kept heads, with random sets of that size."""
     from headatlas.method import evaluate
 
     def nll(gates: np.ndarray | None) -> float:
@@ -101,7 +101,9 @@ def held_out(model: Any, rows: list[Any], results: list[Any], draws: int = 3) ->
         gates = [1 / (1 + np.exp(-one.logits)) for one in results if one.fit == kind]
         found[kind] = [nll(one) for one in gates]
     chance = np.random.default_rng(0)
-    kept = [(1 / (1 + np.exp(-one.logits)) >= 0.5).astype(np.float32) for one in results if one.fit == "remove"]
+    kept = [
+        (1 / (1 + np.exp(-one.logits)) >= 0.5).astype(np.float32) for one in results if one.fit == "remove"
+    ]
     found["kept_heads"] = [int(mask.sum()) for mask in kept]
     found["kept"] = [nll(mask) for mask in kept]
     found["random"] = [
@@ -135,7 +137,9 @@ def with_seeds(values: np.ndarray, reference: np.ndarray, count: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True, dest="command")
     rows = commands.add_parser("rows")
     rows.add_argument("--out", type=Path, required=True)

@@ -65,7 +65,8 @@ def map_(
         console.print(
             f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
             f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
-            f"{settings.pressed.updates} updates, batch {settings.batch}, {settings.seeds} seeds"
+            f"{settings.pressed.updates} updates, "
+            f"{f'batch {settings.batch}, ' if settings.batch else ''}{settings.seeds} seeds"
         )
     with ShownProgress(quiet=as_json) as progress:
         atlas = map_heads(

@@ -50,7 +50,7 @@ class ContrastFit(GateFit):
 
     def _drawn(self) -> np.ndarray:
         kept, dropped = self._counts
-        batch = self.settings.batch
+        batch = self._batch
         pairs = [
             np.stack(
                 [

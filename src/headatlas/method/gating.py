@@ -87,7 +87,10 @@ class GateFit:
         name: str = "task",
         budget: int | None = None,
     ) -> None:
-        self.model, self.rows, self.settings, self.name = model, rows, settings, name
+        targets = float((rows.lengths - rows.starts).mean())
+        self.model, self.rows, self.settings, self.name = model, rows, settings.for_targets(targets), name
+        assert self.settings.batch is not None
+        self._batch = self.settings.batch
         self.stage, self.sets = stage, list(sets)
         self._there = torch.zeros(model.spec.shape)
         for head in model.spec:
@@ -189,7 +192,7 @@ class GateFit:
         """[set * batch, 1]: the rows of this update, set after set."""
         stage = list(STAGES).index(self.stage)
         return np.concatenate(
-            [draw(len(self.rows), self.settings.batch, self.update, seed, stage) for seed, _ in self.sets]
+            [draw(len(self.rows), self._batch, self.update, seed, stage) for seed, _ in self.sets]
         )[:, None]
 
     def _loss(self, nll: Tensor) -> Tensor:
@@ -199,7 +202,7 @@ class GateFit:
     def _accumulate(self, budget: int) -> tuple[Tensor, Tensor, int]:
         logits = self.logits.detach().clone().requires_grad_()
         chosen = self._drawn()
-        batch, width = self.settings.batch, chosen.shape[1]
+        batch, width = self._batch, chosen.shape[1]
         # A product with zeros and ones hands out gates and collects gradients in a fixed order of
         # addition; indexing would add them up in any order on a GPU.
         owner = torch.eye(len(self.sets), device=logits.device).repeat_interleave(batch * width, 0)

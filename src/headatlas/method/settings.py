@@ -7,11 +7,13 @@ from typing import Any
 
 from headatlas.core import RequestError, UnknownNameError
 
-__all__ = ["OBJECTIVES", "PRESETS", "GatingSettings", "Stage", "resolve"]
+__all__ = ["OBJECTIVES", "PRESETS", "TARGETS_PER_BATCH", "GatingSettings", "Stage", "resolve"]
 
 #: `paper`: the logit of a gate is free, its pressure ends at ±4. `bounded`: the logit is kept in [-4, 4],
 #: so that no gate can drift to where pressure no longer reaches it.
 OBJECTIVES = ("paper", "bounded")
+#: what a gradient is worth depends on the target tokens behind it, not on the rows
+TARGETS_PER_BATCH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,18 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class GatingSettings:
-    """One way to fit gates. `pressed` is the schedule of retain and of remove."""
+    """One way to fit gates.
+
+    `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
+    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 4 to 16. `start` is the range
+    that the gates of the free fit are drawn from, `average` the share of the last updates whose gates are
+    averaged for the result, `held_out` the number of rows that finished gates are measured on.
+    """
 
     objective: str
     free: Stage
     pressed: Stage
-    batch: int
+    batch: int | None
     seeds: int
     pressure: float = 0.1
     clip: float = 1.0
@@ -49,11 +57,18 @@ class GatingSettings:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("batch", "seeds"):
-            if getattr(self, name) < 1:
-                raise RequestError(f"{name} is {getattr(self, name)}; at least 1 is needed.")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise RequestError(f"{name} is {value}; at least 1 is needed.")
         for name in ("free", "pressed"):
             if getattr(self, name).updates < 1:
                 raise RequestError(f"updates is {getattr(self, name).updates}; at least 1 is needed.")
+
+    def for_targets(self, tokens: float) -> GatingSettings:
+        """With a batch, for a task whose targets have so many tokens on average."""
+        if self.batch is not None:
+            return self
+        return replace(self, batch=min(16, max(4, round(TARGETS_PER_BATCH / tokens))))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -61,13 +76,22 @@ class GatingSettings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> GatingSettings:
         known = {field.name for field in fields(cls)}
-        stages = {name: Stage(**data[name]) for name in ("free", "pressed")}
+        stages: dict[str, Any] = {name: Stage(**data[name]) for name in ("free", "pressed")}
+        stages |= {name: tuple(data[name]) for name in ("start", "momentum")}
         return cls(**{**{key: value for key, value in data.items() if key in known}, **stages})
 
 
 PRESETS = {
     "paper": GatingSettings("paper", Stage(500, 0.1, 0.01), Stage(500, 0.5, 0.1), batch=64, seeds=10),
-    "quick": GatingSettings("bounded", Stage(60, 1.0, 0.3), Stage(60, 1.0, 0.3), batch=16, seeds=3),
+    "quick": GatingSettings(
+        "bounded",
+        Stage(20, 0.5, 0.15),
+        Stage(20, 0.5, 0.15),
+        batch=None,
+        seeds=3,
+        start=(0.5, 1.0),
+        held_out=48,
+    ),
 }
 
 

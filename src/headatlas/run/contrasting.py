@@ -59,6 +59,7 @@ def contrast_heads(
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
     parts = {side: prepare(loaded, task, settings, max_tokens) for side, task in tasks.items()}
     with opened(loaded, out) as store:
+        settings = parts["retain"].settings
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
         run = store.add(describe(loaded, "contrast", name, facts, settings, given))

@@ -13,7 +13,7 @@ import torch
 
 from headatlas.atlas import Atlas, Store, open_atlas
 from headatlas.core import AtlasError, RequestError
-from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
+from headatlas.method import STAGES, GateFit, RowTable, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
@@ -52,7 +52,7 @@ def map_heads(
     with opened(loaded, out) as store:
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
         for task in ready:
-            _map(fitter, task, settings, given)
+            _map(fitter, task, given)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
@@ -83,8 +83,8 @@ def _distinct(tasks: str | Task | Sequence[str | Task]) -> list[Task]:
     return chosen
 
 
-def _map(fitter: Fitter, task: Prepared, settings: GatingSettings, given: dict[str, Any]) -> None:
-    model, store = fitter.model, fitter.store
+def _map(fitter: Fitter, task: Prepared, given: dict[str, Any]) -> None:
+    model, store, settings = fitter.model, fitter.store, task.settings
     run = store.add(describe(model, "gating", task.name, task.facts, settings, given))
     store.fits(run)  # a damaged one is to be known now, not after hours
     if long := task.rows.too_long:

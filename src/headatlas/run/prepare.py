@@ -27,10 +27,14 @@ _NOT_IDENTITY = ("seeds",)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task's rows for one model; `held_out` is a fixed fair choice of those that are held out."""
+    """A task's rows for one model, and the settings with a batch that suits them.
+
+    `held_out` is a fixed fair choice of the rows that are held out.
+    """
 
     name: str
     rows: Rows
+    settings: GatingSettings
     held_out: Sequence[Row]
     facts: dict[str, Any]
 
@@ -44,6 +48,8 @@ def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int 
     if isinstance(context, int) and context > 0:
         limit = min(limit, context)
     rows = encode(items, model.tokenizer, bos=bos, max_tokens=limit, name=task.name)
+    settings = settings.for_targets(sum(len(row.target) for row in rows.train) / len(rows.train))
+    assert settings.batch is not None
     if len(rows.train) < settings.batch:
         raise TaskError(
             f"task {task.name!r} has {len(rows.train)} rows to fit with, fewer than a batch of "
@@ -63,7 +69,7 @@ def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int 
         "first_token": bos,
         "first_token_because": why,
     }
-    return Prepared(task.name, rows, [rows.test[place] for place in places], facts)
+    return Prepared(task.name, rows, settings, [rows.test[place] for place in places], facts)
 
 
 def describe(
