@@ -37,37 +37,50 @@ def export_rows(out: Path) -> None:
     out.write_text(json.dumps(found))
 
 
+def read_rows(path: Path, task: str) -> tuple[list[Any], list[Any], str]:
+    """Rows to fit with, held-out rows, and the hash of the task."""
+    from headatlas.task import Row
+
+    data = json.loads(path.read_text())[task]
+    train, test = ([Row(tuple(ids), start) for ids, start in data[side]] for side in ("train", "test"))
+    return train, test, data["content_hash"]
+
+
+def fit_both(model: Any, rows: list[Any], settings: Any, name: str) -> tuple[list[Any], float, int]:
+    """All fits of all seeds, the seconds and the tokens that they took."""
+    import torch
+
+    from headatlas.method import GateFit, RowTable, random_starts
+
+    table, seeds, tokens = RowTable(rows), range(settings.seeds), 0
+
+    def count(step: Any) -> None:
+        nonlocal tokens
+        tokens += step.tokens
+
+    began = time.monotonic()
+    starts = random_starts(model, settings, seeds)
+    free = GateFit(model, table, settings, "free", [(seed, "free") for seed in seeds], starts, name=name)
+    free.run(count)
+    starts = torch.from_numpy(np.stack([one.logits for one in free.results()])).repeat_interleave(2, 0)
+    sets = [(seed, kind) for seed in seeds for kind in ("retain", "remove")]
+    pressed = GateFit(model, table, settings, "pressed", sets, starts, name=name)
+    pressed.run(count)
+    return [*free.results(), *pressed.results()], time.monotonic() - began, tokens
+
+
 def fit(arguments: argparse.Namespace) -> None:
     import torch
 
     from headatlas import load_model
-    from headatlas.method import GateFit, RowTable, random_starts, resolve
-    from headatlas.task import Row
+    from headatlas.method import resolve
 
-    data = json.loads(Path(arguments.rows).read_text())[arguments.task]
-    train, test = ([Row(tuple(ids), start) for ids, start in data[side]] for side in ("train", "test"))
+    train, test, content_hash = read_rows(Path(arguments.rows), arguments.task)
     model = load_model(arguments.model, dtype="fast", check=False)
     settings = resolve(
         arguments.preset, seeds=arguments.seeds, objective=arguments.objective, updates=arguments.updates
     )
-    table, seeds = RowTable(train), range(settings.seeds)
-    began = time.monotonic()
-    free = GateFit(
-        model,
-        table,
-        settings,
-        "free",
-        [(seed, "free") for seed in seeds],
-        random_starts(model, settings, seeds),
-        name=arguments.task,
-    )
-    free.run()
-    starts = torch.from_numpy(np.stack([one.logits for one in free.results()])).repeat_interleave(2, 0)
-    sets = [(seed, kind) for seed in seeds for kind in ("retain", "remove")]
-    pressed = GateFit(model, table, settings, "pressed", sets, starts, name=arguments.task)
-    pressed.run()
-    seconds = time.monotonic() - began
-    results = [*free.results(), *pressed.results()]
+    results, seconds, _ = fit_both(model, train, settings, arguments.task)
     lines = [
         {"seed": one.seed, "fit": one.fit, "layer": layer, "head": head, "value": float(gate)}
         for one in results
@@ -77,7 +90,7 @@ def fit(arguments: argparse.Namespace) -> None:
     pd.DataFrame(lines).astype({"value": "float32"}).to_parquet(out.with_suffix(".parquet"), index=False)
     facts = {
         "task": arguments.task,
-        "content_hash": data["content_hash"],
+        "content_hash": content_hash,
         "preset": arguments.preset,
         "settings": settings.to_json(),
         "seconds": seconds,
@@ -136,6 +149,91 @@ def with_seeds(values: np.ndarray, reference: np.ndarray, count: int) -> float:
     return float(np.mean([np.corrcoef(values[list(one)].mean(axis=0), target)[0, 1] for one in chosen]))
 
 
+def report(atlas: Path | None) -> str:
+    """Markdown: how the runs in the reference folder, and an atlas, agree with the published schedule."""
+    lines = [
+        "# What `quick` is worth",
+        "",
+        "Made by `bench/agreement.py report`; SmolLM2, 270 heads. Reference: the published schedule and",
+        "objective (`--preset paper`: 500 + 500 updates, batch 64, ten seeds) on a GPU. Under *1 seed* to",
+        "*10 seeds*: Pearson correlation over the heads between the mean over so many seeds of a run and the",
+        "mean over the ten seeds of the reference, averaged over the choices of seeds. *Seeds*: mean",
+        "correlation between two seeds of the same run.",
+        "",
+    ]
+    for task in TASKS:
+        first = REFERENCE / f"{task}-paper.parquet"
+        if first.exists():
+            paths = [first, *sorted(set(REFERENCE.glob(f"{task}-*.parquet")) - {first})]
+            lines += [f"## {task.capitalize()}", "", *_agreement_table(task, paths, atlas), ""]
+            lines += [*_held_out_table(paths), ""]
+    return "\n".join(lines)
+
+
+def _agreement_table(task: str, paths: list[Path], atlas: Path | None) -> list[str]:
+    reference = scores(paths[0])
+    runs = {path.stem.removeprefix(f"{task}-"): (scores(path), _facts(path)) for path in paths}
+    if atlas is not None:
+        from headatlas import open_atlas
+
+        opened = open_atlas(atlas)
+        if task in opened.tasks:
+            found = opened.scores(task)
+            values = {name: found[name].values.reshape(found.sizes["seed"], -1) for name in reference}
+            run = opened.run(task)
+            seconds = sum(opened.fit(task, seed, fit).facts["seconds"] for seed in opened.seeds(task)
+                          for fit in ("free", "retain", "remove"))  # fmt: skip
+            facts = {
+                "settings": run.settings["resolved"],
+                "seconds": seconds,
+                "device": run.made_with["device"],
+            }
+            runs["quick, this machine"] = values, facts
+    lines = [
+        "| run | updates, batch | device, minutes | score | seeds | 1 seed | 3 seeds | 5 seeds | 10 seeds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, (values, facts) in runs.items():
+        settings = facts["settings"]
+        schedule = f"{settings['free']['updates']} + {settings['pressed']['updates']}, {settings['batch']}"
+        for score, one in values.items():
+            cells = [
+                f"{with_seeds(one, reference[score], count):.2f}" if count <= len(one) else ""
+                for count in (1, 3, 5, 10)
+            ]
+            if name == "paper":  # its own mean: with all seeds one by definition
+                cells[-1] = "–"
+            about = [name, schedule, f"{facts['device']}, {facts['seconds'] / 60:.1f}"]
+            about = about if score == "facilitation" else [""] * 3
+            lines.append("| " + " | ".join([*about, score, f"{seed_to_seed(one):.2f}", *cells]) + " |")
+    return lines
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+    return found
+
+
+def _held_out_table(paths: list[Path]) -> list[str]:
+    lines = [
+        "Held-out negative log-likelihood (nats per target token): ungated, under G+ and G−, with only the",
+        "heads that `remove` keeps (gate ≥ 0.5, the others off), and with random sets of as many heads.",
+        "",
+        "| run | ungated | G+ | G− | kept heads only | how many | random sets |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for path in paths:
+        held = _facts(path)["held_out"]
+        cells = [f"{held['baseline']:.2f}"]
+        cells += [f"{np.mean(held[key]):.2f}" for key in ("retain", "remove", "kept")]
+        cells += [
+            f"{np.mean(held['kept_heads']):.0f}",
+            f"{np.mean(held['random']):.2f} ({min(held['random']):.2f}–{max(held['random']):.2f})",
+        ]
+        lines.append("| " + " | ".join([path.stem.partition("-")[2], *cells]) + " |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -150,11 +248,16 @@ def main() -> None:
     fitting.add_argument("--objective")
     fitting.add_argument("--seeds", type=int, default=10)
     fitting.add_argument("--updates", type=int)
+    reporting = commands.add_parser("report")
+    reporting.add_argument("--atlas", type=Path)
+    reporting.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     if arguments.command == "rows":
         export_rows(arguments.out)
-    else:
+    elif arguments.command == "fit":
         fit(arguments)
+    else:
+        arguments.out.write_text(report(arguments.atlas) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShownProgress"]
 
-_STAGES = {"free": "free", "pressed": "retain + remove", "contrast": "contrast"}
+_STAGES = {"pressed": "retain + remove", "measure": "held-out items"}
 
 
 class ShownProgress:
@@ -49,6 +49,8 @@ class ShownProgress:
     ) -> None:
         if self._live:
             self._bars.stop()
+        if kind is KeyboardInterrupt:
+            self._console.print("stopped; the same command with --resume goes on from here")
 
     def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
         self._name = escape(f"{task}: {_STAGES.get(stage, stage)}, {sets} fits")
@@ -58,12 +60,13 @@ class ShownProgress:
 
     def step(self, step: Step) -> None:
         self._tokens += step.tokens
+        loss = "" if step.loss is None else f"loss {step.loss:.3f}"
         if self._live:
             seconds = self._bars.tasks[self._bars.task_ids.index(self._bar)].elapsed or 1e-9
-            about = f"loss {step.loss:.3f}  {self._tokens / seconds:,.0f} tokens/s"
-            self._bars.update(self._bar, completed=step.update, about=about)
-        elif not self._quiet and step.update == step.updates:
-            self._console.print(f"{self._name}: {step.updates} updates, loss {step.loss:.3f}")
+            rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens else ""
+            self._bars.update(self._bar, completed=step.update, about=loss + rate)
+        elif not self._quiet and step.update == step.updates and step.stage != "measure":
+            self._console.print(f"{self._name}: {step.updates} updates, {loss}")
 
     def note(self, text: str) -> None:
         self._console.print("[yellow]note:[/]", escape(text))

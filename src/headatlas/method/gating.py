@@ -50,12 +50,12 @@ class FitResult:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a progress bar wants to know after an update."""
+    """What a progress bar wants to know after an update (or after one of several measurements)."""
 
     stage: str
     update: int
     updates: int
-    loss: float
+    loss: float | None
     tokens: int
 
 

@@ -104,8 +104,11 @@ class Fitter:
             "tokens": tokens // len(fit.sets),
             "tokens_per_pass": fit.budget,
         }
-        for result in fit.results():
-            self._keep(run, result, measure, cost)
+        results = fit.results()
+        self.progress.stage(run.task, "measure", len(results), len(results), 0)
+        for place, result in enumerate(results):
+            found = self._keep(run, result, measure, cost)
+            self.progress.step(Step("measure", place + 1, len(results), found.get("nll"), 0))
         self.store.drop_work(run, fit.stage)
 
     def _keep(
@@ -114,7 +117,7 @@ class Fitter:
         result: FitResult,
         measure: Callable[[str, np.ndarray], dict[str, Any]],
         cost: dict[str, Any],
-    ) -> None:
+    ) -> dict[str, Any]:
         fit = Fit(
             run.method,
             run.task,
@@ -128,3 +131,4 @@ class Fitter:
         )
         found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
         self.store.write_fit(replace(fit, facts={**cost, **found}))
+        return found
