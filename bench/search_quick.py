@@ -96,7 +96,8 @@ def search(arguments: argparse.Namespace) -> None:
             for kind in ("retain", "remove"):
                 gates = [1 / (1 + np.exp(-one.logits)) for one in results if one.fit == kind]
                 arrays[f"{name}.{kind}"] = np.stack(gates).astype(np.float16)
-            np.savez_compressed(arguments.out, facts=np.array(json.dumps(facts)), **arrays)  # as it goes
+            everything: dict[str, Any] = {"facts": np.array(json.dumps(facts)), **arrays}
+            np.savez_compressed(arguments.out, **everything)  # as it goes
             print(name, variant, f"{seconds:.1f} s", flush=True)
 
 

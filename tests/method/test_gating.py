@@ -277,6 +277,27 @@ def test_weights_are_frozen_for_the_fit_only(tiny):
     assert all(weight.grad is None for weight in tiny.hf.parameters())
 
 
+def test_short_rows_on_a_cpu_take_the_plain_attention_code():
+    """Quicker there; the same gates, and afterwards the code that was chosen."""
+    found, seen = {}, {}
+    for chosen in ("sdpa", "eager"):
+        model = load_model(build_tiny("llama", attn_implementation=chosen), check=False)
+        fit, seen[chosen] = free(model, [0, 1]), []
+        fit.run(
+            lambda step, model=model, seen=seen[chosen]: seen.append(model.hf.config._attn_implementation)
+        )
+        assert model.hf.config._attn_implementation == chosen
+        found[chosen] = fit.logits
+    assert seen == {"sdpa": ["eager"] * 3, "eager": ["eager"] * 3}
+    torch.testing.assert_close(found["sdpa"], found["eager"], rtol=0, atol=0)
+    model = load_model(
+        build_tiny("llama", attn_implementation="sdpa", max_position_embeddings=512), check=False
+    )
+    long = free(model, [0], rows=[Row(tuple(sample_ids(1, 300)[0].tolist()), 290)] * 4)
+    long.run(lambda step: seen["sdpa"].append(model.hf.config._attn_implementation))
+    assert seen["sdpa"][-1] == "sdpa"
+
+
 def test_too_little_memory_means_smaller_passes(tiny):
     whole = free(tiny, [0, 1])
     whole.run()

@@ -122,7 +122,7 @@ class GateFit:
 
     def run(self, after: Callable[[Step], None] | None = None) -> None:
         """Go on to the end of the stage; `after` is called after each update."""
-        with fit_conditions(self.model):
+        with fit_conditions(self.model, int(self.rows.lengths.max())):
             if self.budget is None:
                 self.budget = token_budget(self.model, self.rows)
             while not self.done:

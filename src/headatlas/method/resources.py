@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -16,14 +16,17 @@ from headatlas.model import Model
 
 __all__ = ["checkpointed", "fit_conditions", "is_out_of_memory", "token_budget"]
 
-#: tokens per pass on a CPU: larger passes are no faster there and need more memory
-_CPU_BUDGET = 512
+#: tokens per pass on a CPU: larger passes are hardly faster there and need more memory
+_CPU_BUDGET = 1024
+#: up to this length the plain attention code beats PyTorch's fused one on a CPU, mostly going backward
+_SHORT = 256
 _TRIAL, _LARGEST = 1024, 65_536
 
 
 @contextmanager
-def fit_conditions(model: Model) -> Iterator[None]:
-    """Weights that take no gradient, and on a GPU algorithms that add in a fixed order."""
+def fit_conditions(model: Model, longest: int) -> Iterator[None]:
+    """Weights that take no gradient; on a GPU algorithms that add in a fixed order, on a CPU attention
+    code that is quick for rows of at most `longest` tokens."""
     learning = [weight for weight in model.hf.parameters() if weight.requires_grad]
     before = (
         torch.are_deterministic_algorithms_enabled(),
@@ -36,7 +39,8 @@ def fit_conditions(model: Model) -> Iterator[None]:
         if on_gpu:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True, warn_only=True)
-        with warnings.catch_warnings():
+        plain = model.device.type == "cpu" and longest <= _SHORT and _uses_fused_attention(model)
+        with warnings.catch_warnings(), model.plain_attention() if plain else nullcontext():
             if on_gpu:  # an operation without a deterministic form is used all the same
                 warnings.filterwarnings("ignore", message=".*deterministic.*")
             yield
@@ -45,6 +49,10 @@ def fit_conditions(model: Model) -> Iterator[None]:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
         for weight in learning:
             weight.requires_grad_(True)
+
+
+def _uses_fused_attention(model: Model) -> bool:
+    return getattr(model.hf.config, "_attn_implementation", None) == "sdpa"
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.find import input_device
+from headatlas.model.find import eager, input_device
 from headatlas.model.first_token import first_token
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
@@ -83,6 +83,10 @@ class Model:
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
         return self._readout(ids, rows, positions)
+
+    def plain_attention(self) -> AbstractContextManager[None]:
+        """Inside the block, transformers' plain attention code instead of the one that was chosen."""
+        return eager(self.hf)
 
     def attention(self, layer: int) -> Attention:
         """Where the heads of a layer are."""
