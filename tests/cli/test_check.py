@@ -170,7 +170,7 @@ def test_truncated_gguf(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["smollm2", "--dtype", "int3"], "no dtype 'int3'; allowed: auto, float32"),
+        (["smollm2", "--dtype", "int3"], "no dtype 'int3'; allowed: auto, fast, float32"),
         (["smollm2", "--device", "cuda:77"], "'cuda:77' is not available"),
         (["smollm2", "--device", "cpu", "--device-map", "auto"], "not both"),
     ],

@@ -430,7 +430,7 @@ def test_no_memory_is_no_refusal(folder, monkeypatch):
 
 
 def test_wrong_options(folder):
-    with pytest.raises(RequestError, match="no dtype 'float31'; allowed: auto, float32"):
+    with pytest.raises(RequestError, match="no dtype 'float31'; allowed: auto, fast, float32"):
         load_model(folder, dtype="float31")
 
 

@@ -28,16 +28,16 @@ app = typer.Typer(
     name="headatlas",
     help="An atlas of what every attention head of a language model does.",
     no_args_is_help=True,
-    add_completion=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo)
-app.command("map")(map_)
-app.command("contrast")(contrast)
-app.command("plot")(plot)
-app.command("table")(table)
-app.command("check")(check)
+app.command("demo", short_help="Map the embedded model on math and syntax; draw the figure.")(demo)
+app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
+app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
+app.command("plot", short_help="A figure: by default the Always/Any maps.")(plot)
+app.command("table", short_help="All numbers as a tidy table.")(table)
+app.command("check", short_help="Can this model be mapped? The self-check, layer by layer.")(check)
 app.add_typer(listing, name="list")
 
 
@@ -52,7 +52,7 @@ def options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
-    debug: bool = typer.Option(False, "--debug", help="Show a traceback when something goes wrong."),
+    debug: bool = typer.Option(False, "--debug", help="Show a traceback on errors."),
 ) -> None:
     """An atlas of what every attention head of a language model does."""
 
