@@ -1,8 +1,8 @@
-# make demo   set up, then the main job on the embedded model
+# make demo   set up, then the main job on the embedded model: maps of math and syntax, in atlas-demo/
 # make test   set up, then lint, types and all tests (what CI runs)
 # make check  lint, types and the fast tests
 # make models the survey of architectures, writes docs/models.md
-# make bench  the benchmarks, write docs/performance.md
+# make bench  the benchmarks, write docs/performance.md and docs/quick.md (after make demo)
 
 PYTHON ?= python3
 PY     := .venv/bin/python
@@ -12,7 +12,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 .PHONY: demo test check lint fast models bench clean
 
 demo: .venv/ready-demo
-	$(PY) -m headatlas check smollm2
+	$(PY) -m headatlas demo --out atlas-demo
 
 test: export HF_HUB_OFFLINE := 1
 test: .venv/ready-dev lint
@@ -33,6 +33,7 @@ models: .venv/ready-dev
 
 bench: .venv/ready-dev
 	$(PY) bench/gating_overhead.py --out docs/performance.md
+	$(PY) bench/agreement.py report --atlas atlas-demo --out docs/quick.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

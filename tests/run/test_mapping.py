@@ -1,0 +1,167 @@
+"""`map_heads` and `contrast_heads` from end to end."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from headatlas import RequestError, TaskError, contrast_heads, load_model, load_task, map_heads, open_atlas
+from support.planted import planted_model, word_tokenizer
+from support.small_run import SMALL, small_model, small_run, write_task
+from support.tiny import build_tiny
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+@pytest.fixture
+def task(tmp_path):
+    return write_task(tmp_path / "words.jsonl")
+
+
+class Notes:
+    def __init__(self):
+        self.notes, self.stages = [], []
+
+    def stage(self, *facts):
+        self.stages.append(facts)
+
+    def step(self, step): ...
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_without_a_folder_nothing_is_written(model, task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    atlas = small_run(model, task, None)
+    assert atlas.path is None and atlas.tasks == ["words"] and atlas.seeds("words") == [0, 1]
+    assert atlas.gates("words").dims == ("seed", "fit", "layer", "head")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
+    small_run(model, task, tmp_path / "atlas")
+    run = open_atlas(tmp_path / "atlas").run("words")
+    facts = run.task_facts
+    assert facts["content_hash"] == load_task(task).items().content_hash and facts["version"] == 1
+    assert facts["records"] == 60 and facts["train_rows"] + facts["test_rows"] == 60
+    assert facts["first_token"] is None and facts["too_long"] == 0
+    assert run.settings["given"] == {"preset": "quick", "seeds": 2, "updates": 5, "batch": 4}
+    resolved = run.settings["resolved"]
+    assert resolved["batch"] == 4 and resolved["free"]["updates"] == 5 and resolved["objective"] == "bounded"
+    assert set(run.made_with) == {"headatlas", "torch", "transformers", "numpy", "python", "device"}
+    assert set(run.baseline) == {"nll", "accuracy", "chance_nll", "gain_error", "rows"}
+    fit = open_atlas(tmp_path / "atlas").fit("words", 0, "retain")
+    assert fit.facts["seconds"] > 0 and fit.facts["tokens"] > 0 and fit.facts["nll"] > 0
+    json.loads((tmp_path / "atlas" / "atlas.json").read_text())  # plain JSON
+
+
+def test_gates_in_the_atlas_give_the_held_out_figures(model, task, tmp_path):
+    """The figure that is kept is the one that anyone can measure with the gates that are kept."""
+    from headatlas.method import evaluate, resolve
+    from headatlas.run import prepare
+
+    small_run(model, task, tmp_path / "atlas")
+    atlas = open_atlas(tmp_path / "atlas")
+    ready = prepare(model, load_task(task), resolve("quick", batch=4), None)
+    for fit in ("retain", "remove"):
+        one = atlas.fit("words", 1, fit)
+        assert evaluate(model, ready.held_out, one.gates).mean_nll == pytest.approx(
+            one.facts["nll"], rel=1e-6
+        )
+
+
+def test_rows_that_are_too_long_are_left_out_and_reported(model, task, tmp_path):
+    seen = Notes()
+    atlas = small_run(model, task, None, max_tokens=5, progress=seen)
+    long = atlas.run("words").task_facts["too_long"]
+    assert long > 0 and f"words: {long} rows over 5 tokens were left out" in seen.notes
+
+
+def test_a_task_that_a_model_knows_is_not_called_chance(tmp_path):
+    """The planted model repeats answers; asked for other words it is no better than chance."""
+    model = planted_model("copy", "nothing", "nothing")
+    lines = [{"prompt": f"w{n} w{n} w{k} w8", "target": f" w{n}"} for n in range(8) for k in range(8)]
+    for name, records in {
+        "known": lines,
+        "unknown": [{**line, "target": f" w{(n * 5) % 8}"} for n, line in enumerate(lines)],
+    }.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in records))
+        seen = Notes()
+        map_heads(model, str(path), **{**SMALL, "updates": 1}, progress=seen)
+        assert any("no better than chance" in note for note in seen.notes) == (name == "unknown")
+
+
+def test_several_tasks_at_once_and_added_later(model, tmp_path):
+    paths = [write_task(tmp_path / f"{name}.jsonl", seed=n) for n, name in enumerate(("one", "two", "three"))]
+    map_heads(model, [str(paths[0]), str(paths[1])], out=tmp_path / "atlas", **SMALL)
+    atlas = map_heads(model, str(paths[2]), out=tmp_path / "atlas", resume=True, **SMALL)
+    assert atlas.tasks == ["one", "two", "three"]
+    alone = small_run(model, paths[1], None)
+    np.testing.assert_array_equal(alone.gates("two").values, atlas.gates("two").values)
+
+
+def test_wrong_requests(model, task, tmp_path):
+    with pytest.raises(RequestError, match="no task is given"):
+        map_heads(model, [], **SMALL)
+    other = tmp_path / "sub"
+    other.mkdir()
+    with pytest.raises(RequestError, match="two tasks are named 'words'"):
+        map_heads(model, [str(task), str(write_task(other / "words.jsonl", seed=1))], **SMALL)
+    with pytest.raises(TaskError, match="fewer than a batch of 400"):
+        map_heads(model, str(task), **{**SMALL, "batch": 400})
+    without = load_model(build_tiny("llama"), check=False)
+    with pytest.raises(RequestError, match="without a tokeniser"):
+        map_heads(without, str(task), **SMALL)
+
+
+def test_holes(task):
+    """Layers without attention are holes in the atlas too."""
+    hybrid = load_model(build_tiny("jamba"), tokenizer=word_tokenizer(100), check=False)
+    atlas = small_run(hybrid, task, None, updates=2)
+    holes = np.isnan(atlas.any("words")["facilitation"].values).all(axis=1)
+    assert holes.tolist() == [heads == 0 for heads in hybrid.spec.heads] and holes.any()
+    assert not np.isnan(atlas.to_table()["value"]).any()
+
+
+def test_contrast_finds_the_head_that_only_the_forgotten_task_needs(tmp_path):
+    """One head copies the answer, one writes the next one: each task needs one of them."""
+    model = planted_model("copy", "mistake", "nothing")
+    for name, shift in (("same", 0), ("next", 1)):
+        with (tmp_path / f"{name}.jsonl").open("w") as file:
+            for n in range(8):
+                for k in range(6):
+                    line = {"prompt": " ".join([f"w{n}"] * (k + 1)) + " w8", "target": f" w{(n + shift) % 8}"}
+                    file.write(json.dumps(line) + "\n")
+    same, other = str(tmp_path / "same.jsonl"), str(tmp_path / "next.jsonl")
+    for retain, forget, roles in ((same, other, (1, 0)), (other, same, (0, 1))):
+        atlas = contrast_heads(model, retain, forget, preset="paper", updates=150, batch=8, seeds=3)
+        (name,) = [task for method, task in atlas.runs if method == "contrast"]
+        assert name in ("same without next", "next without same")
+        base = atlas.run(name, "contrast").baseline
+        for seed in range(3):
+            fit = atlas.fit(name, seed, "retain", "contrast")
+            assert (fit.gates[0, :2] > 0.5).tolist() == [bool(role) for role in roles]
+            assert fit.gates[0, 2] > 0.5  # a gate that need not be low is pushed up
+            assert fit.facts["retain_accuracy"] == 1 and fit.facts["forget_accuracy"] == 0
+            assert fit.facts["forget_nll"] > base["forget_nll"] + 1
+
+
+@pytest.mark.slow
+def test_smollm2(tmp_path):
+    """Real weights, real tasks, bfloat16 where the machine has it."""
+    model = load_model("smollm2", dtype="fast", check=False)
+    settings = {"updates": 2, "batch": 2, "seeds": 1}
+    atlas = map_heads(model, ["syntax", "aba"], out=tmp_path / "atlas", **settings)
+    assert atlas.tasks == ["syntax", "aba"]
+    base = atlas.run("syntax").baseline
+    assert base["nll"] < 1 and base["nll"] < base["chance_nll"] - 1 and base["accuracy"] > 0.2
+    assert atlas.run("aba").baseline["nll"] < atlas.run("aba").baseline["chance_nll"] - 1
+    assert atlas.gates("syntax").shape == (1, 3, 30, 9)
