@@ -31,7 +31,7 @@ def export_rows(out: Path) -> None:
     tokenizer = load_model("smollm2", check=False).tokenizer
     found: dict[str, Any] = {}
     for name in TASKS:
-        rows = encode(load_task(name).items(tokenizer), tokenizer, bos=None, max_tokens=512, name=name)
+        rows = encode(load_task(name).items(tokenizer), tokenizer, max_tokens=512, name=name)
         sides = {side: [[row.ids, row.start] for row in getattr(rows, side)] for side in ("train", "test")}
         found[name] = {**sides, "content_hash": rows.content_hash}
     out.write_text(json.dumps(found))
@@ -79,7 +79,7 @@ def fit(arguments: argparse.Namespace) -> None:
     model = load_model(arguments.model, dtype="fast", check=False)
     settings = resolve(
         arguments.preset, seeds=arguments.seeds, objective=arguments.objective, updates=arguments.updates
-    )
+    ).for_targets(float(np.mean([len(row.target) for row in train])))
     results, seconds, _ = fit_both(model, train, settings, arguments.task)
     lines = [
         {"seed": one.seed, "fit": one.fit, "layer": layer, "head": head, "value": float(gate)}
@@ -141,12 +141,17 @@ def seed_to_seed(values: np.ndarray) -> float:
 
 
 def with_seeds(values: np.ndarray, reference: np.ndarray, count: int) -> float:
-    """Mean correlation of the mean over `count` seeds with the reference's mean over all its seeds."""
+    """Mean correlation of the mean over `count` seeds with the reference's mean over its (other) seeds."""
     chosen = list(combinations(range(len(values)), count))
     if len(chosen) > 200:
         chosen = [chosen[place] for place in np.random.default_rng(0).choice(len(chosen), 200, replace=False)]
-    target = reference.mean(axis=0)
-    return float(np.mean([np.corrcoef(values[list(one)].mean(axis=0), target)[0, 1] for one in chosen]))
+    found = []
+    for one in chosen:
+        rest = reference
+        if values is reference:  # a part of the run is compared with the rest of it
+            rest = np.delete(reference, list(one), axis=0)
+        found.append(np.corrcoef(values[list(one)].mean(axis=0), rest.mean(axis=0))[0, 1])
+    return float(np.mean(found))
 
 
 def report(atlas: Path | None) -> str:
@@ -172,7 +177,8 @@ def report(atlas: Path | None) -> str:
 
 def _agreement_table(task: str, paths: list[Path], atlas: Path | None) -> list[str]:
     reference = scores(paths[0])
-    runs = {path.stem.removeprefix(f"{task}-"): (scores(path), _facts(path)) for path in paths}
+    runs = {path.stem.removeprefix(f"{task}-"): (scores(path), _facts(path)) for path in paths[1:]}
+    runs = {"paper": (reference, _facts(paths[0])), **runs}
     if atlas is not None:
         from headatlas import open_atlas
 
@@ -198,11 +204,11 @@ def _agreement_table(task: str, paths: list[Path], atlas: Path | None) -> list[s
         schedule = f"{settings['free']['updates']} + {settings['pressed']['updates']}, {settings['batch']}"
         for score, one in values.items():
             cells = [
-                f"{with_seeds(one, reference[score], count):.2f}" if count <= len(one) else ""
+                f"{with_seeds(one, reference[score], count):.2f}"
+                if count <= len(one) - (one is reference[score])
+                else ""
                 for count in (1, 3, 5, 10)
             ]
-            if name == "paper":  # its own mean: with all seeds one by definition
-                cells[-1] = "–"
             about = [name, schedule, f"{facts['device']}, {facts['seconds'] / 60:.1f}"]
             about = about if score == "facilitation" else [""] * 3
             lines.append("| " + " | ".join([*about, score, f"{seed_to_seed(one):.2f}", *cells]) + " |")

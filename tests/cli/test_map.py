@@ -143,6 +143,8 @@ def test_wrong_plots(atlas, tmp_path, here):
     assert fails(here("plot", folder, "--task", "sums"), "words")
     assert fails(here("plot", folder, "--colours", "loud"), "safe")
     assert fails(here("plot", tmp_path), "is no atlas")
+    assert fails(here("plot", folder, "--score", "interference"), "--score is for --kind score")
+    assert fails(here("plot", folder, "--format", "pdf", "--out", tmp_path / "x.png"), "does not fit")
 
 
 def test_table(atlas, tmp_path):
@@ -166,8 +168,8 @@ def test_contrast(tiny, task, tmp_path):
     found = json.loads(headatlas(*arguments, "--resume", "--json").stdout)
     assert found["contrast"] == "words without others" and set(found["gated"]) == {"0", "1"}
     assert set(found["ungated"]) == {"retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy"}
-    same = headatlas("contrast", tiny, "--retain", task, "--forget", task, "--out", tmp_path / "x")
-    assert fails(same, "a contrast needs two tasks")
+    same = headatlas("contrast", "no/model", "--retain", task, "--forget", task, "--out", tmp_path / "x")
+    assert fails(same, "two tasks are named 'words'")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,10 @@ def test_contrast(tiny, task, tmp_path):
     [
         ('{"question": "a", "answer": "b"}\n' * 30, ["no column 'prompt'", "question, answer"]),
         ('{"prompt": "w1", "target": ""}\n' * 30, ["empty target"]),
-        ("".join(f'{{"prompt": "w{n}", "target": " w1"}}\n' for n in range(3)), []),
+        (
+            "".join(f'{{"prompt": "w{n}", "target": " w1"}}\n' for n in range(3)),
+            ["3 records, too few to hold some out"],
+        ),
     ],
 )
 def test_bad_tasks(tiny, tmp_path, content, words, here):
@@ -195,10 +200,13 @@ def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):
     [
         (["--preset", "fast"], ["no preset named 'fast'", "paper, quick"]),
         (["--objective", "free"], ["no objective named 'free'"]),
-        (["--seeds", "0"], ["seeds is 0; at least 1"]),
-        (["--updates", "0"], ["updates is 0; at least 1"]),
-        (["--batch", "-3"], ["batch is -3; at least 1"]),
+        (["--seeds", "0"], ["seeds is 0; allowed are 1 to 1,000"]),
+        (["--updates", "0"], ["updates is 0; allowed are 1 to"]),
+        (["--batch", "-3"], ["batch is -3; allowed are 1 to"]),
         (["--task", "sintax"], ["did you mean 'syntax'"]),
+        (["--task", "syntax"], ["two tasks are named 'syntax'"]),
+        (["--max-tokens", "1"], ["max_tokens is 1"]),
+        (["--method", "magic"], ["no method named 'magic'", "gating"]),
     ],
 )
 def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words, here):

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from headatlas.atlas import layout
-from headatlas.atlas.store import Store
+from headatlas.atlas import Store, layout
 from support.small_run import numbers, same_numbers, small_model, small_run, write_task
 
 
@@ -56,10 +56,10 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
     plain = layout.write_whole
     counted = 0
 
-    def counting(path, write):
+    def counting(*arguments):
         nonlocal counted
         counted += 1
-        plain(path, write)
+        plain(*arguments)
 
     for room in ("store", "layout"):
         monkeypatch.setattr(f"headatlas.atlas.{room}.write_whole", counting)
@@ -70,7 +70,7 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
         for late in (False, True):
             done = 0
 
-            def deadly(path, write, moment=moment, late=late):
+            def deadly(path, write, advice, moment=moment, late=late):
                 nonlocal done
                 if done == moment and not late:
                     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +91,57 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
             small_run(model, whole / "words.jsonl", folder, resume=True)
             assert same_numbers(whole / "atlas", folder), (moment, late)
             assert not list(folder.rglob(".*.tmp"))
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_a_kill_some_updates_after_the_last_checkpoint(model, whole, tmp_path, monkeypatch, every):
+    """The updates since then are made again, with the same rows."""
+    plain, ticks = time.monotonic, iter(range(10**6))
+    monkeypatch.setattr("headatlas.run.fitting.time.monotonic", lambda: float(next(ticks)))
+    seen = []
+
+    class Watch:
+        def stage(self, *facts): ...
+
+        def note(self, text): ...
+
+        def step(self, step):
+            seen.append(step.update)
+            if len(seen) in (4, 8, 13):
+                raise KilledError
+
+    for _ in range(3):
+        with pytest.raises(KilledError):
+            small_run(
+                model, whole / "words.jsonl", tmp_path / "atlas", resume=True, progress=Watch(),
+                checkpoint_seconds=2 * every,
+            )  # fmt: skip
+    small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True, checkpoint_seconds=2 * every)
+    assert same_numbers(whole / "atlas", tmp_path / "atlas")
+    assert plain() > 0
+
+
+def test_fits_that_were_written_before_the_kill_are_left_alone(model, whole, tmp_path, monkeypatch):
+    plain, written = Store.write_fit, []
+
+    def deadly(self, fit):
+        plain(self, fit)
+        written.append((fit.seed, fit.fit))
+        if len(written) == 4:
+            raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "write_fit", deadly)
+        with pytest.raises(KilledError):
+            small_run(model, whole / "words.jsonl", tmp_path / "atlas")
+    with monkeypatch.context() as patch:
+        again = []
+        patch.setattr(
+            Store, "write_fit", lambda self, fit: (again.append((fit.seed, fit.fit)), plain(self, fit))
+        )
+        small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True)
+    assert len(again) == 2 and not set(again) & set(written)
+    assert same_numbers(whole / "atlas", tmp_path / "atlas")
 
 
 def test_finished_work_is_not_done_again(model, whole, tmp_path, monkeypatch):
@@ -149,11 +200,3 @@ def test_work_in_progress_that_is_damaged_costs_only_time(model, whole, tmp_path
     work.write_bytes(work.read_bytes()[:-20])
     small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True)
     assert same_numbers(whole / "atlas", tmp_path / "atlas")
-
-
-def test_the_lock_goes_with_the_process(tmp_path, whole):
-    """Killed, a process leaves the lock file behind, but not the lock."""
-    store = Store.open(whole / "atlas")
-    (whole / "atlas" / "atlas.lock").touch()
-    with Store.writing(whole / "atlas", store.spec):
-        pass

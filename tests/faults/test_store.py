@@ -107,10 +107,18 @@ def test_an_atlas_is_not_overwritten(model, copied):
 
 def test_other_settings_are_refused_by_name(model, made, copied):
     run = lambda **changes: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, **changes)  # noqa: E731
-    refuses(AtlasError, ["'words' already", "batch 4 instead of 5"], lambda: run(batch=5))
-    refuses(AtlasError, ["'words' already", "objective"], lambda: run(objective="paper"))
+    whole = (
+        f"{copied / 'atlas'} has 'words' already, made with {{}}; choose another --out or ask for the same."
+    )
+    refuses(AtlasError, [whole.format("batch 4 instead of 5")], lambda: run(batch=5))
+    refuses(AtlasError, [whole.format("objective bounded instead of paper")], lambda: run(objective="paper"))
+    refuses(
+        AtlasError,
+        ["made with tasks words tokens", "tasks words max_tokens 64 instead of 6"],
+        lambda: run(max_tokens=6),
+    )
     write_task(copied / "words.jsonl", seed=9)
-    refuses(AtlasError, ["'words' already", "task content"], run)
+    refuses(AtlasError, ["'words' already, made with tasks words content"], run)
     assert same_numbers(made / "atlas", copied / "atlas")
 
 
@@ -225,7 +233,45 @@ def test_a_read_only_folder(model, made, tmp_path):
 def test_a_folder_that_is_a_file(model, made, tmp_path):
     (tmp_path / "file").write_text("x")
     refuses(
-        StoreError, ["cannot be written"], lambda: small_run(model, made / "words.jsonl", tmp_path / "file")
+        AtlasError, ["is a file", "--out"], lambda: small_run(model, made / "words.jsonl", tmp_path / "file")
+    )
+
+
+def test_files_of_others_are_left_alone(model, made, tmp_path):
+    """An atlas may be put into a folder that holds other things."""
+    mine = [tmp_path / ".notes.tmp", tmp_path / "sub" / ".x.1.tmp", tmp_path / "fits" / ".y.tmp"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    small_run(model, made / "words.jsonl", tmp_path)
+    small_run(model, made / "words.jsonl", tmp_path, resume=True, seeds=3)
+    assert all(path.read_text() == "mine" for path in mine)
+
+
+def test_damage_anywhere_is_known_before_work_begins(model, copied):
+    path = copied / "atlas" / "fits" / "gating" / "words" / "1-retain.safetensors"
+    path.write_bytes(b"")
+    other = write_task(copied / "other.jsonl", seed=3)
+    refuses(AtlasError, ["1-retain"], lambda: small_run(model, other, copied / "atlas", resume=True))
+    assert not (copied / "atlas" / "fits" / "gating" / "other").exists()
+
+
+def test_added_seeds_are_in_the_settings(model, copied):
+    small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, seeds=3)
+    settings = open_atlas(copied / "atlas").run("words").settings
+    assert settings["resolved"]["seeds"] == 3 and settings["given"]["seeds"] == 3
+
+
+def test_another_tokeniser_is_another_run(copied):
+    from headatlas import load_model
+    from support.planted import word_tokenizer
+    from support.tiny import build_tiny
+
+    other = load_model(build_tiny("llama"), tokenizer=word_tokenizer(50), check=False)
+    refuses(
+        AtlasError,
+        ["made with tasks words tokens"],
+        lambda: small_run(other, copied / "words.jsonl", copied / "atlas", resume=True),
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from headatlas import GatingSettings, RequestError, UnknownNameError
+from headatlas import RequestError, UnknownNameError
 from headatlas.method import PRESETS, Stage, resolve
 
 
@@ -14,7 +12,7 @@ def test_paper_is_the_published_schedule():
     paper = PRESETS["paper"]
     assert (paper.objective, paper.batch, paper.seeds, paper.pressure) == ("paper", 64, 10, 0.1)
     assert paper.free == Stage(500, 0.1, 0.01) and paper.pressed == Stage(500, 0.5, 0.1)
-    assert (paper.clip, paper.limit, paper.start, paper.average) == (1.0, 4.0, (0.0, 1.0), 0.0)
+    assert (paper.clip, paper.limit, paper.start) == (1.0, 4.0, (0.0, 1.0))
 
 
 def test_quick_has_three_seeds_or_more():
@@ -34,16 +32,9 @@ def test_a_batch_that_suits_the_targets(tokens, batch):
     assert resolve("quick", batch=9).for_targets(tokens).batch == 9
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_json_and_back(preset):
-    settings = PRESETS[preset].for_targets(10)
-    again = GatingSettings.from_json(json.loads(json.dumps(settings.to_json())))
-    assert again == settings
-
-
-@pytest.mark.parametrize("change", [{"seeds": 0}, {"batch": 0}, {"updates": 0}])
+@pytest.mark.parametrize("change", [{"seeds": 0}, {"batch": 0}, {"updates": 0}, {"seeds": 10**15}])
 def test_nothing_is_refused(change):
-    with pytest.raises(RequestError, match="at least 1 is needed"):
+    with pytest.raises(RequestError, match="allowed are 1 to"):
         resolve("quick", **change)
 
 

@@ -51,12 +51,12 @@ def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
     facts = run.task_facts
     assert facts["content_hash"] == load_task(task).items().content_hash and facts["version"] == 1
     assert facts["records"] == 60 and facts["train_rows"] + facts["test_rows"] == 60
-    assert facts["first_token"] is None and facts["too_long"] == 0
+    assert facts["first_tokens"] == [] and facts["too_long"] == 0
     assert run.settings["given"] == {"preset": "quick", "seeds": 2, "updates": 5, "batch": 4}
     resolved = run.settings["resolved"]
     assert resolved["batch"] == 4 and resolved["free"]["updates"] == 5 and resolved["objective"] == "bounded"
     assert set(run.made_with) == {"headatlas", "torch", "transformers", "numpy", "python", "device"}
-    assert set(run.baseline) == {"nll", "accuracy", "chance_nll", "gain_error", "rows"}
+    assert set(run.baseline) == {"nll", "accuracy", "chance_nll", "gain", "gain_error", "rows"}
     fit = open_atlas(tmp_path / "atlas").fit("words", 0, "retain")
     assert fit.facts["seconds"] > 0 and fit.facts["tokens"] > 0 and fit.facts["nll"] > 0
     json.loads((tmp_path / "atlas" / "atlas.json").read_text())  # plain JSON

@@ -35,7 +35,12 @@ def sentence_piece():
 
 def rows(tokenizer, *pairs, bos=None, most=99):
     items = [Item(prompt, target) for prompt, target in pairs]
-    return encode(Items(items, items[:1], len(items), ""), tokenizer, bos=bos, max_tokens=most)
+    return encode(
+        Items(items, items[:1], len(items), ""),
+        tokenizer,
+        first=() if bos is None else (bos,),
+        max_tokens=most,
+    )
 
 
 @pytest.mark.parametrize("pair", [("x1", "2"), ("x\n", "\ny"), ("q:", " a"), ("q: ", "a"), ("say", " ab a")])
@@ -103,8 +108,7 @@ def test_patterns(pattern, answer):
         used = {word for line in lines for word in line.split()}
         assert used <= words and len(used) == 10
     assert all(
-        len(row.ids) == 19 and len(row.target) == 1
-        for row in encode(items, tokenizer, bos=None, max_tokens=64).train
+        len(row.ids) == 19 and len(row.target) == 1 for row in encode(items, tokenizer, max_tokens=64).train
     )
 
 

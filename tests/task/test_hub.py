@@ -125,6 +125,8 @@ def test_a_data_set_by_its_name(tmp_path):
     publish(tmp_path / "mine", {"main": {"train": records}})
     task = load_task(f"hub:{tmp_path / 'mine'}?config=main&split=train&prompt=question&target=answer")
     items = task.items()
+    assert task.name == f"{tmp_path / 'mine'}/main"
+    assert load_task("hub:owner/name?name=mine").name == "mine"
     assert {item.prompt for item in (*items.train, *items.test)} == {f"q{n}" for n in range(40)}
     task = load_task(f"hub:{tmp_path / 'mine'}?config=main&prompt=question&target=reply")
     with pytest.raises(TaskError, match=r"no column 'reply'; the columns are config, question, answer"):

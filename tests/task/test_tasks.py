@@ -173,9 +173,20 @@ def test_bad_records(tmp_path, records, words):
         ("x.yaml", b"name: a\nprompt: b\ntarget: c", ["no 'source'"]),
         ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {url: x}", ["generator, file, hub"]),
         ("x.yaml", b"name: a\nprompt: '{b'\ntarget: c\nsource: {file: x}", ["prompt", "braces"]),
-        ("x.yaml", b"name: a\nprompt: '{b.c}'\ntarget: c\nsource: {file: x}", ["{b.c} is no column name"]),
+        (
+            "x.yaml",
+            b"name: a\nprompt: '{b.c}'\ntarget: c\nsource: {file: x}",
+            ["{b.c} is no plain column name"],
+        ),
         ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\ntest: 2", ["share between 0 and 1"]),
         ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\nexamples: -1", ["whole number"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\nshortest: 0", ["from 1 on"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x, columns: [a]}", ["columns"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {hub: x, configs: main}", ["configs"]),
+        ("x.yaml", b"name: ''\nprompt: b\ntarget: c\nsource: {file: x}", ["name is a line of text"]),
+        ("x.yaml", b"name: a\nprompt: '{b:d}'\ntarget: c\nsource: {file: x}", ["no plain column name"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {file: x}\nexamples_by: [a]", ["one column"]),
+        ("x.csv", b"prompt,prompt\na,b\n", ["same name"]),
     ],
 )
 def test_bad_files(tmp_path, name, content, words):
@@ -207,12 +218,59 @@ def test_a_template_cannot_reach_into_objects(tmp_path):
 def test_a_generator_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "def made(size=3):\n    return [{'q': str(n), 'a': str(-n)} for n in range(size)]\n"
+        "def words():\n    return ['a']\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     chosen = spec(source={"generator": "mine:made", "options": {"size": 50}}, prompt="{q}", target=" {a}")
-    assert Task(chosen).items().seen == 50
-    refused(["no generator 'mine:other'"], Task(spec(source={"generator": "mine:other"})).items)
-    refused(["no generator 'nowhere:made'"], Task(spec(source={"generator": "nowhere:made"})).items)
+    refused(["runs the code of 'mine:made'", "--trust-task-code"], Task(chosen).items)
+    assert Task(chosen, trust_code=True).items().seen == 50
+
+    def made_by(name, **options):
+        return Task(spec(source={"generator": name, "options": options}), trust_code=True).items
+
+    refused(["no generator 'mine:other'"], made_by("mine:other"))
+    refused(["no generator 'nowhere:made'"], made_by("nowhere:made"))
+    refused(["failed with TypeError", "nosuch"], made_by("mine:made", nosuch=1))
+    refused(["gave 'a', not a record"], made_by("mine:words"))
+
+
+def test_a_generator_beside_its_yaml(tmp_path):
+    (tmp_path / "beside.py").write_text("def made():\n    return [{'q': str(n)} for n in range(40)]\n")
+    text = {"name": "x", "source": {"generator": "beside:made"}, "prompt": "{q}", "target": " {q}"}
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump(text))
+    assert load_task(tmp_path / "x.yaml", trust_code=True).items().seen == 40
+
+
+@pytest.mark.parametrize("value", [["a"], {"text": "a"}, float("nan"), b"a"])
+def test_values_that_are_no_text_are_refused(value):
+    from headatlas.task.spec import fill
+
+    refused(["column 'target' holds a"], lambda: fill("{target}", {"target": value}, "task 'x'"))
+
+
+def test_half_a_character(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"prompt": "a \\ud800", "target": "b"}\n' * 30)
+    refused(["half a character"], Task(spec(), tmp_path).items)
+
+
+def test_equal_records_do_not_hide_the_others(tmp_path):
+    same = [{"prompt": "same", "target": " x", "kind": 0}] * 80
+    write(tmp_path / "x.jsonl", [*same, *RECORDS])
+    items = Task(spec(examples=1), tmp_path).items()
+    assert all(len(item.prompt.split("\n")) == 2 for item in items.train)
+
+
+def test_prose_is_not_part_of_the_content(tmp_path):
+    write(tmp_path / "x.jsonl")
+    plain = Task(spec(), tmp_path).items().content_hash
+    assert Task(spec(about="other words", licence="MIT"), tmp_path).items().content_hash == plain
+
+
+def test_examples_by_a_column_that_is_not_there(tmp_path):
+    write(tmp_path / "x.jsonl")
+    refused(
+        ["examples_by names the column 'kindd'"], Task(spec(examples=1, examples_by="kindd"), tmp_path).items
+    )
 
 
 def test_more_examples_than_records(tmp_path):

@@ -19,11 +19,24 @@ from pathlib import Path
 
 from headatlas.core import StoreError
 
-__all__ = ["ATLAS", "LOCK", "SCHEMA", "fit_path", "slug", "work_path", "write_whole", "writing"]
+__all__ = [
+    "ATLAS",
+    "LOCK",
+    "RESUME",
+    "SCHEMA",
+    "drafts",
+    "fit_path",
+    "slug",
+    "work_path",
+    "write_whole",
+    "writing",
+]
 
 #: raised when an older headatlas could no longer read what this one writes
 SCHEMA = 1
 ATLAS, LOCK = "atlas.json", "atlas.lock"
+_DRAFT = ".*.safetensors.*.tmp"
+RESUME = "What is finished is safe; go on with --resume when this is mended."
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
 
@@ -43,9 +56,16 @@ def work_path(root: Path, method: str, task: str, stage: str) -> Path:
     return root / "work" / f"{method}-{slug(task)}-{stage}.safetensors"
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def drafts(root: Path) -> Iterator[Path]:
+    """What a process that was killed may have left half written: only names that we give."""
+    for folder, pattern in ((root, f".{ATLAS}.*.tmp"), (root / "fits", _DRAFT), (root / "work", _DRAFT)):
+        found = folder.glob(pattern) if folder == root else folder.rglob(pattern)
+        yield from (path for path in found if path.name.split(".")[-2].isdecimal())
+
+
+def write_whole(path: Path, write: Callable[[Path], None], advice: str = "") -> None:
     """Have `write` fill a file next to `path`, then put it in its place."""
-    with writing(path):
+    with writing(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -67,7 +87,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, advice: str = "") -> Iterator[None]:
     """Whatever keeps a file from being written, in one sentence."""
     try:
         yield
@@ -75,6 +95,4 @@ def writing(path: Path) -> Iterator[None]:
         if not isinstance(error, OSError) and type(error).__name__ != "SafetensorError":
             raise
         reason = getattr(error, "strerror", None) or str(error)
-        raise StoreError(
-            f"{path} cannot be written: {reason}. What is finished is safe; go on with --resume."
-        ) from error
+        raise StoreError(f"{path} cannot be written: {reason}. {advice}".rstrip()) from error

@@ -15,9 +15,9 @@ __all__ = ["Fit", "Run"]
 class Run:
     """A method applied to a task: all that is needed to know what its numbers mean.
 
-    `task_facts` says what was asked (version, content hash, licence, rows, first token, …), `settings` how
-    (`given` as the user wrote it, `resolved` in full), `baseline` how the ungated model does on the held-out
-    items, `identity` is a hash of everything that the numbers depend on.
+    `task_facts` says what was asked (version, content hash, licence, rows, first tokens, …), `settings` how
+    (`given` as the user wrote it, `resolved` in full, `decides` what the numbers depend on), `baseline` how
+    the ungated model does on the held-out items; `identity` is a hash of `decides`.
     """
 
     method: str

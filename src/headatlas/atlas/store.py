@@ -15,7 +15,17 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from headatlas.atlas.layout import ATLAS, LOCK, SCHEMA, fit_path, work_path, write_whole, writing
+from headatlas.atlas.layout import (
+    ATLAS,
+    LOCK,
+    RESUME,
+    SCHEMA,
+    drafts,
+    fit_path,
+    work_path,
+    write_whole,
+    writing,
+)
 from headatlas.atlas.records import Fit, Run
 from headatlas.core import AtlasError, ModelSpec, StoreError
 
@@ -66,6 +76,8 @@ class Store:
     def writing(cls, root: str | Path, spec: ModelSpec) -> Iterator[Store]:
         """The folder for writing, made if it is not there. One process at a time."""
         root = Path(root)
+        if root.exists() and not root.is_dir():
+            raise AtlasError(f"{root} is a file; an atlas is a folder: choose another --out.")
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
             lock = FileLock(root / LOCK, timeout=0)
@@ -82,7 +94,7 @@ class Store:
             else:
                 store = cls(root, spec, {})
                 store.save()
-            for draft in root.rglob(".*.tmp"):  # of a process that was killed
+            for draft in drafts(root):
                 draft.unlink(missing_ok=True)
             yield store
         finally:
@@ -107,7 +119,7 @@ class Store:
         def write(draft: Path) -> None:
             draft.write_text(text, encoding="utf-8")
 
-        write_whole(self.root / ATLAS, write)
+        write_whole(self.root / ATLAS, write, RESUME)
 
     def add(self, run: Run) -> Run:
         """Enter a run, or find the same one; one that was made otherwise is refused."""
@@ -121,6 +133,8 @@ class Store:
                 f"{self.root} has {run.task!r} already, made with {_difference(known, run)}; "
                 "choose another --out or ask for the same."
             )
+        if known.settings != run.settings or known.made_with != run.made_with:  # more seeds, another version
+            return self.update(run, settings=run.settings, made_with=run.made_with)
         return known
 
     def update(self, run: Run, **changes: Any) -> Run:
@@ -183,26 +197,35 @@ class Store:
             arrays, about = _load(path, "")
         except AtlasError:
             return None
-        return (arrays, about) if about.get("identity") == run.identity else None
+        fits = about.get("identity") == run.identity and about.get("schema") == SCHEMA
+        return (arrays, about) if fits else None
 
     def drop_work(self, run: Run, stage: str) -> None:
         path = work_path(self.root, run.method, run.task, stage)
-        with writing(path):
+        with writing(path, RESUME):
             path.unlink(missing_ok=True)
 
 
 def _difference(known: Run, wanted: Run) -> str:
-    """Which settings differ, in words."""
-    old = {
-        **known.settings.get("resolved", {}),
-        "task content": known.task_facts.get("content_hash", "")[:12],
-    }
-    new = {
-        **wanted.settings.get("resolved", {}),
-        "task content": wanted.task_facts.get("content_hash", "")[:12],
-    }
-    parts = [f"{key} {old[key]} instead of {new.get(key)}" for key in old if old[key] != new.get(key)]
+    """What decides about the numbers and is not the same, in words."""
+    old, new = (_flat(run.settings.get("decides", {})) for run in (known, wanted))
+    parts = [
+        f"{key} {old.get(key)} instead of {new.get(key)}"
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    ]
     return ", ".join(parts) or "other settings"
+
+
+def _flat(data: Mapping[str, Any]) -> dict[str, str]:
+    """`{"a": {"b": 1}}` as `{"a b": "1"}`; long hashes shortened."""
+    found: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key} {inner}": text for inner, text in _flat(value).items()}
+        else:
+            found[key] = json.dumps(value).strip('"')[:40]
+    return found
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
@@ -215,7 +238,7 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     text = json.dumps({**about, "digest": _digest(arrays)}, ensure_ascii=False)
-    write_whole(path, lambda draft: save_file(arrays, draft, metadata={"headatlas": text}))
+    write_whole(path, lambda draft: save_file(arrays, draft, metadata={"headatlas": text}), RESUME)
 
 
 def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -223,6 +246,8 @@ def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any
         with safe_open(path, framework="numpy") as file:
             about = json.loads((file.metadata() or {})["headatlas"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except PermissionError as error:
+        raise AtlasError(f"{path} cannot be read: {error.strerror}.") from None
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise AtlasError(f"{path} is damaged ({error}); {advice}.") from None
     if about.get("digest") != _digest(arrays):

@@ -21,6 +21,7 @@ from headatlas.cli.options import (
     Resume,
     Revision,
     TrustRemoteCode,
+    TrustTaskCode,
 )
 from headatlas.cli.progress import ShownProgress
 
@@ -46,16 +47,17 @@ def contrast(
     device_map: DeviceMap = None,
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
+    trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
     from headatlas import contrast_heads, load_task
     from headatlas.method import resolve
-    from headatlas.run import contrast_name, require_new
+    from headatlas.run import contrast_name, distinct_tasks, require_sound
 
     resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
-    tasks = load_task(retain), load_task(forget)
-    require_new(out, resume)
+    tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in (retain, forget)])
+    require_sound(max_tokens, out, resume)
     loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
     with ShownProgress(quiet=as_json) as progress:
         atlas = contrast_heads(

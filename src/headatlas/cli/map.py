@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from headatlas import UnknownNameError
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -20,6 +21,7 @@ from headatlas.cli.options import (
     Resume,
     Revision,
     TrustRemoteCode,
+    TrustTaskCode,
 )
 from headatlas.cli.progress import ShownProgress
 
@@ -35,6 +37,7 @@ def map_(
     task: Annotated[
         list[str], typer.Option("--task", "-t", help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…")
     ],
+    method: Annotated[str, typer.Option(help="gating.")] = "gating",
     preset: Annotated[str, typer.Option(help="quick (minutes on a CPU) or paper (as published).")] = "quick",
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates per stage.")] = None,
@@ -48,16 +51,19 @@ def map_(
     device_map: DeviceMap = None,
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
+    trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter."""
     from headatlas import load_task, map_heads
     from headatlas.method import resolve
-    from headatlas.run import require_new
+    from headatlas.run import distinct_tasks, require_sound
 
+    if method != "gating":
+        raise UnknownNameError("method", method, ["gating"])
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
-    tasks = [load_task(name) for name in task]
-    require_new(out, resume)
+    tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
+    require_sound(max_tokens, out, resume)
     loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:

@@ -16,6 +16,7 @@ __all__ = [
     "Resume",
     "Revision",
     "TrustRemoteCode",
+    "TrustTaskCode",
 ]
 
 ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")]
@@ -24,6 +25,9 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (defaul
 DeviceMap = Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
 TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")]
+TrustTaskCode = Annotated[
+    bool, typer.Option("--trust-task-code", help="Run the generator that a task's YAML names.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Out = Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the atlas in --out, or add to it.")]

@@ -17,31 +17,43 @@ def plot(
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
     score: Annotated[
-        str, typer.Option(help="For --kind score: facilitation, interference, irrelevance, retain, remove.")
-    ] = "facilitation",
-    over: Annotated[str, typer.Option(help="For --kind score: always, any or mean over the seeds.")] = "mean",
+        str | None,
+        typer.Option(help="For --kind score: facilitation, interference, irrelevance, retain, remove."),
+    ] = None,
+    over: Annotated[
+        str | None, typer.Option(help="For --kind score: always, any or mean over the seeds.")
+    ] = None,
     head: Annotated[
         list[str] | None, typer.Option(help="For --kind trajectories: these heads, e.g. L5H3.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
-    form: Annotated[str, typer.Option("--format", help="png, pdf or svg.")] = "png",
+    form: Annotated[str | None, typer.Option("--format", help="png (default), pdf or svg.")] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="FILE.png, .pdf or .svg (default DIR/KIND.FORMAT).")
     ] = None,
 ) -> None:
     """Draw a figure: by default the Always/Any maps of all tasks."""
-    from headatlas import open_atlas
+    from headatlas import RequestError, open_atlas
     from headatlas.figure import FigureOptions, draw_figure, save_figure
 
+    for name, value, wanted in (
+        ("score", score, "score"),
+        ("over", over, "score"),
+        ("head", head, "trajectories"),
+    ):
+        if value and kind != wanted:
+            raise RequestError(f"--{name} is for --kind {wanted}, not for {kind}.")
+    if out and form and Path(out).suffix.lower() != f".{form}":
+        raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
     options = FigureOptions(
         tasks=tuple(task) if task else None,
-        score=score,
-        over=over,
+        score=score or "facilitation",
+        over=over or "mean",
         label=label,
         colours=colours,
         heads=tuple(head) if head else None,
     )
-    path = Path(out) if out else Path(folder) / f"{kind}.{form}"
+    path = Path(out) if out else Path(folder) / f"{kind}.{form or 'png'}"
     figure = draw_figure(open_atlas(folder), kind, options)
     typer.echo(str(save_figure(figure, path)))

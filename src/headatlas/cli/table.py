@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from headatlas.cli.options import AsJson
+
 __all__ = ["table"]
 
 
@@ -15,15 +17,18 @@ def table(
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="FILE.csv or FILE.parquet; without it CSV is printed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """All numbers as a tidy table: method, task, seed, fit, relation, direction, layer, head, value."""
     from headatlas import RequestError, open_atlas
     from headatlas.atlas import write_table
 
-    if out is not None and Path(out).suffix not in (".csv", ".parquet"):
+    if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
         raise RequestError(f"{out!r} is no table; its name ends in .csv or .parquet.")
     frame = open_atlas(folder).to_table()
-    if out is None:
+    if as_json:
+        typer.echo(frame.to_json(orient="records"))
+    elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
     else:
         write_table(frame, Path(out))

@@ -20,8 +20,8 @@ class Pass:
 
     No attention mask is needed: heads that do not look ahead (which the self-check proves) never see
     what stands behind them. `members` are places in the list that the rows were chosen by; `rows`,
-    `positions` and `targets` say for each target token where it is predicted and what it is; `counts`
-    has the number of target tokens of each row.
+    `positions` and `targets` say for each target token where it is predicted and what it is, `offsets`
+    its place in the target; `counts` has the number of target tokens of each row.
     """
 
     members: Tensor
@@ -29,6 +29,7 @@ class Pass:
     rows: Tensor
     positions: Tensor
     targets: Tensor
+    offsets: Tensor
     counts: Tensor
     tokens: int
 
@@ -79,6 +80,7 @@ class RowTable:
             rows=tensor(rows),
             positions=tensor(positions),
             targets=tensor(ids[rows, positions + 1]),
+            offsets=tensor(positions - starts[rows, 0] + 1),
             counts=tensor((lengths - starts)[:, 0]),
             tokens=ids.size,
         )

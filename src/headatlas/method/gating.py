@@ -22,7 +22,14 @@ from torch import Tensor
 from headatlas.core import FitError
 from headatlas.method.batches import RowTable, draw
 from headatlas.method.likelihood import row_nll
-from headatlas.method.resources import checkpointed, fit_conditions, is_out_of_memory, token_budget
+from headatlas.method.resources import (
+    allow_any_order,
+    can_checkpoint,
+    checkpointed,
+    fit_conditions,
+    is_out_of_memory,
+    token_budget,
+)
 from headatlas.method.settings import GatingSettings, Stage
 from headatlas.model import Model
 
@@ -104,7 +111,6 @@ class GateFit:
         if settings.objective == "bounded":
             self.logits.clamp_(-settings.limit, settings.limit)
         self._mean, self._square = torch.zeros_like(self.logits), torch.zeros_like(self.logits)
-        self._tail = torch.zeros_like(self.logits)
         self._path: list[Tensor] = []
         self._losses: list[Tensor] = []
 
@@ -143,8 +149,6 @@ class GateFit:
             self.logits.clamp_(-settings.limit, settings.limit)
         self._losses.append(losses.cpu())
         self.update += 1
-        if self.update > self._tail_start:
-            self._tail += torch.sigmoid(self.logits)
         if self.update in self._snapshot_updates():
             self._path.append(torch.sigmoid(self.logits).cpu())
         return losses, tokens
@@ -165,26 +169,26 @@ class GateFit:
             assert self.budget is not None
             try:
                 with checkpointed(self.model, self.checkpointing):
-                    gradient, losses, tokens = self._accumulate(self.budget)
-                break
+                    return self._accumulate(self.budget)
             except RuntimeError as error:
+                if allow_any_order(error):  # this model has an operation that only adds in any order
+                    continue
                 if not is_out_of_memory(error):
                     raise
-                self._save_memory(error)
-        return gradient, losses, tokens
+            self._save_memory()  # here, where the error no longer holds on to the tensors
 
-    def _save_memory(self, error: RuntimeError) -> None:
+    def _save_memory(self) -> None:
         """Smaller passes; when a pass is one row already, layers that run again instead of being kept."""
         assert self.budget is not None
         if self.budget > self.rows.lengths.max():
             self.budget //= 2
-        elif not self.checkpointing and self.model.hf.supports_gradient_checkpointing:
+        elif not self.checkpointing and can_checkpoint(self.model):
             self.checkpointing = True
         else:
             raise FitError(
                 f"{self.name}: one row at a time does not fit in memory; take a smaller dtype, a larger "
                 "device or --device-map auto."
-            ) from error
+            )
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
@@ -205,17 +209,23 @@ class GateFit:
         batch, width = self._batch, chosen.shape[1]
         # A product with zeros and ones hands out gates and collects gradients in a fixed order of
         # addition; indexing would add them up in any order on a GPU.
-        owner = torch.eye(len(self.sets), device=logits.device).repeat_interleave(batch * width, 0)
+        # In double precision, which no setting of the caller's (TF32, autocast) makes coarser.
+        kind = torch.float32 if logits.device.type == "mps" else torch.float64
+        owner = torch.eye(len(self.sets), device=logits.device, dtype=kind).repeat_interleave(
+            batch * width, 0
+        )
         losses = torch.zeros(len(self.sets), device=logits.device)
         tokens = 0
         for group in self.rows.passes(chosen, budget, self.model.device):
             owned = owner[group.members]
-            gates = (owned @ torch.sigmoid(logits).flatten(1)).unflatten(1, self._there.shape)
+            gates = (
+                (owned @ torch.sigmoid(logits).flatten(1).to(kind)).unflatten(1, self._there.shape).float()
+            )
             with self.model.gates(gates):
                 nll = row_nll(self.model, group).to(logits.device)
                 loss = self._loss(nll.unflatten(0, (-1, width))) / batch
                 loss.sum().backward()
-            losses += loss.detach() @ owned[::width]
+            losses += (loss.detach().to(kind) @ owned[::width]).float()
             tokens += group.tokens
         if logits.grad is None:
             raise FitError(
@@ -229,15 +239,9 @@ class GateFit:
             if not bool(torch.isfinite(losses[number] + norm[number])):
                 raise FitError(
                     f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
-                    f"{self.update + 1} of {self.schedule.updates}; try --dtype float32 (the model is in "
-                    f"{self.model.spec.dtype}). Finished fits are kept."
+                    f"{self.update + 1} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
+                    "try --dtype float32 and another --out. Finished fits are kept."
                 )
-
-    @property
-    def _tail_start(self) -> int:
-        """Gates are averaged over the updates after this one; the last one always counts."""
-        updates = self.schedule.updates
-        return min(updates - 1, round(updates * (1 - self.settings.average)))
 
     def _snapshot_updates(self) -> list[int]:
         updates = self.schedule.updates
@@ -248,13 +252,7 @@ class GateFit:
         """The gate sets, when the stage is done."""
         assert self.done
         holes = self._there.cpu() == 0
-        if self.schedule.updates - self._tail_start > 1:
-            limit = self.settings.limit
-            mean = (self._tail / (self.schedule.updates - self._tail_start)).double()
-            final = torch.logit(mean, eps=1e-12).clamp(-limit, limit).float()
-        else:
-            final = self.logits
-        final = final.cpu().masked_fill(holes, torch.nan)
+        final = self.logits.cpu().masked_fill(holes, torch.nan)
         path = torch.stack(self._path).masked_fill(holes, torch.nan)
         losses = torch.stack(self._losses)
         places = np.array(self._snapshot_updates(), dtype=np.int32)
@@ -272,7 +270,6 @@ class GateFit:
             "logits": self.logits.cpu().numpy(),
             "mean": self._mean.cpu().numpy(),
             "square": self._square.cpu().numpy(),
-            "tail": self._tail.cpu().numpy(),
             "path": torch.stack(self._path).numpy() if self._path else np.zeros(shape, np.float32),
             "losses": torch.stack(self._losses).numpy()
             if self._losses
@@ -298,6 +295,5 @@ class GateFit:
         self.logits = torch.from_numpy(arrays["logits"].copy()).to(device)
         self._mean = torch.from_numpy(arrays["mean"].copy()).to(device)
         self._square = torch.from_numpy(arrays["square"].copy()).to(device)
-        self._tail = torch.from_numpy(arrays["tail"].copy()).to(device)
         self._path = list(torch.from_numpy(arrays["path"].copy()))
         self._losses = list(torch.from_numpy(arrays["losses"].copy()))

@@ -16,7 +16,9 @@ from headatlas.method.batches import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["Outcome", "evaluate", "row_nll"]
+__all__ = ["Outcome", "evaluate", "is_out_of_memory", "row_nll"]
+
+_NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,39 @@ def row_nll(model: Model, batch: Pass, logits: Tensor | None = None) -> Tensor:
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
     each = functional.cross_entropy(logits.float(), batch.targets.to(logits.device), reduction="none")
-    return torch.segment_reduce(each, "mean", lengths=batch.counts.to(logits.device), axis=0)
+    return _by_row(each, batch).sum(1) / batch.counts.to(each.device)
+
+
+def _by_row(each: Tensor, batch: Pass) -> Tensor:
+    """[row, place in the target]: one value per target token, zeros behind them.
+
+    Every value has a cell of its own, so that the sum over a row is always made in the same order.
+    """
+    places = batch.rows.to(each.device), batch.offsets.to(each.device)
+    cells = torch.zeros(len(batch.ids), int(batch.offsets.max()) + 1, dtype=each.dtype, device=each.device)
+    return cells.index_put(places, each)
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
 
 
 @torch.no_grad()
 def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int = 2048) -> Outcome:
-    """The rows under `gates` ([layer, head], or [row, layer, head]), or under none."""
+    """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
+    `budget` tokens, or smaller ones where memory is short."""
+    while True:
+        try:
+            return _evaluate(model, rows, gates, budget)
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or budget <= max(len(row.ids) for row in rows):
+                raise
+        budget //= 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Outcome:
     nll = torch.zeros(len(rows))
     correct = torch.zeros(len(rows), dtype=torch.bool)
     values = None if gates is None else torch.as_tensor(gates, dtype=torch.float32)
@@ -56,6 +85,5 @@ def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int =
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)
         nll[members] = row_nll(model, batch, logits).cpu()
         wrong = logits.argmax(-1) != batch.targets.to(logits.device)
-        misses = torch.segment_reduce(wrong.float(), "sum", lengths=batch.counts.to(logits.device), axis=0)
-        correct[members] = (misses == 0).cpu()
+        correct[members] = (_by_row(wrong.float(), batch).sum(1) == 0).cpu()
     return Outcome(nll, correct)

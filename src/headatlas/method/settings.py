@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from headatlas.core import RequestError, UnknownNameError
@@ -14,6 +14,7 @@ __all__ = ["OBJECTIVES", "PRESETS", "TARGETS_PER_BATCH", "GatingSettings", "Stag
 OBJECTIVES = ("paper", "bounded")
 #: what a gradient is worth depends on the target tokens behind it, not on the rows
 TARGETS_PER_BATCH = 160
+_MOST = {"batch": 100_000, "seeds": 1000, "updates": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class GatingSettings:
 
     `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
     set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 4 to 16. `start` is the range
-    that the gates of the free fit are drawn from, `average` the share of the last updates whose gates are
-    averaged for the result, `held_out` the number of rows that finished gates are measured on.
+    that the gates of the free fit are drawn from, `held_out` the number of rows that finished gates are
+    measured on.
     """
 
     objective: str
@@ -50,7 +51,6 @@ class GatingSettings:
     limit: float = 4.0
     start: tuple[float, float] = (0.0, 1.0)
     momentum: tuple[float, float] = (0.9, 0.999)
-    average: float = 0.0
     held_out: int = 256
 
     def __post_init__(self) -> None:
@@ -58,11 +58,12 @@ class GatingSettings:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("batch", "seeds"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise RequestError(f"{name} is {value}; at least 1 is needed.")
+            if value is not None and not 1 <= value <= _MOST[name]:
+                raise RequestError(f"{name} is {value}; allowed are 1 to {_MOST[name]:,}.")
         for name in ("free", "pressed"):
-            if getattr(self, name).updates < 1:
-                raise RequestError(f"updates is {getattr(self, name).updates}; at least 1 is needed.")
+            if not 1 <= getattr(self, name).updates <= _MOST["updates"]:
+                number = getattr(self, name).updates
+                raise RequestError(f"updates is {number}; allowed are 1 to {_MOST['updates']:,}.")
 
     def for_targets(self, tokens: float) -> GatingSettings:
         """With a batch, for a task whose targets have so many tokens on average."""
@@ -72,13 +73,6 @@ class GatingSettings:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> GatingSettings:
-        known = {field.name for field in fields(cls)}
-        stages: dict[str, Any] = {name: Stage(**data[name]) for name in ("free", "pressed")}
-        stages |= {name: tuple(data[name]) for name in ("start", "momentum")}
-        return cls(**{**{key: value for key, value in data.items() if key in known}, **stages})
 
 
 PRESETS = {
@@ -102,7 +96,6 @@ def resolve(
     updates: int | None = None,
     batch: int | None = None,
     objective: str | None = None,
-    pressure: float | None = None,
 ) -> GatingSettings:
     """A preset, with what was asked for changed."""
     if preset not in PRESETS:
@@ -112,7 +105,6 @@ def resolve(
         "seeds": seeds,
         "batch": batch,
         "objective": objective,
-        "pressure": pressure,
     }
     if updates is not None:
         given |= {name: replace(getattr(chosen, name), updates=updates) for name in ("free", "pressed")}

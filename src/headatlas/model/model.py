@@ -12,7 +12,7 @@ from torch import Tensor
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import eager, input_device
-from headatlas.model.first_token import first_token
+from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.proof import SelfCheck
@@ -59,11 +59,11 @@ class Model:
         """Where token ids go in."""
         return input_device(self.hf)
 
-    def first_token(self) -> tuple[int | None, str]:
-        """(id of the token that goes before every text, or None; how that is known)."""
+    def first_tokens(self) -> tuple[tuple[int, ...], str]:
+        """(ids of the tokens that go before every text, usually one or none; how that is known)."""
         if self.tokenizer is None:
             raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
-        return first_token(self.hf, self.tokenizer)
+        return first_tokens(self.hf, self.tokenizer)
 
     def gates(self, values: Any) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""

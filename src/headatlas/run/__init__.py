@@ -1,22 +1,16 @@
 """Carries out what is to be fitted, loses nothing, goes on where it was."""
 
 from headatlas.run.contrasting import contrast_heads, contrast_name
-from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import map_heads, require_new
-from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
+from headatlas.run.fitting import Progress
+from headatlas.run.mapping import distinct_tasks, map_heads, require_sound
+from headatlas.run.prepare import prepare
 
 __all__ = [
-    "Fitter",
-    "GateSetName",
-    "Prepared",
     "Progress",
-    "Silence",
     "contrast_heads",
     "contrast_name",
-    "describe",
+    "distinct_tasks",
     "map_heads",
-    "measure_baseline",
     "prepare",
-    "require_new",
-    "worse_than_chance",
+    "require_sound",
 ]

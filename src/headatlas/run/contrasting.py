@@ -14,7 +14,7 @@ from headatlas.core import RequestError
 from headatlas.method import ContrastFit, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import opened, require_new
+from headatlas.run.mapping import opened, report_long_rows, require_sound
 from headatlas.run.prepare import describe, prepare
 from headatlas.task import Task, load_task
 
@@ -48,22 +48,25 @@ def contrast_heads(
     """
     asked = {"seeds": seeds, "updates": updates, "batch": batch}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch)
-    settings = replace(settings, pressed=settings.free, average=0.0)
+    settings = replace(settings, pressed=settings.free)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     tasks = {"retain": load_task(retain), "forget": load_task(forget)}
     if tasks["retain"].name == tasks["forget"].name:
         raise RequestError(
             f"retain and forget are both {tasks['retain'].name!r}; a contrast needs two tasks."
         )
-    require_new(out, resume)
+    require_sound(max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
-    parts = {side: prepare(loaded, task, settings, max_tokens) for side, task in tasks.items()}
-    with opened(loaded, out) as store:
-        settings = parts["retain"].settings
+    parts = {"retain": prepare(loaded, tasks["retain"], settings, max_tokens)}
+    settings = parts["retain"].settings
+    parts["forget"] = prepare(loaded, tasks["forget"], settings, max_tokens)  # with the same batch
+    with opened(loaded, out, resume) as store:
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
         run = store.add(describe(loaded, "contrast", name, facts, settings, given))
-        store.fits(run)
+        progress = progress or Silence()
+        for part in parts.values():
+            report_long_rows(progress, part)
 
         def both(gates: np.ndarray | None) -> dict[str, Any]:
             found: dict[str, Any] = {}
@@ -80,7 +83,7 @@ def contrast_heads(
             rows = (parts["retain"].rows.train, parts["forget"].rows.train)
             return ContrastFit(loaded, *rows, settings, sets, starts, name=name)
 
-        fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
+        fitter = Fitter(loaded, store, progress, checkpoint_seconds)
         wanted = [(seed, "retain") for seed in range(settings.seeds)]
         fitter.stage(run, "contrast", wanted, make, lambda _, gates: both(gates))
         atlas = open_atlas(store.root)

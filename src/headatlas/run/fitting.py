@@ -81,7 +81,7 @@ class Fitter:
         work: tuple[dict[str, np.ndarray], dict[str, Any]] | None,
     ) -> None:
         seconds, tokens = 0.0, 0
-        if work is not None:
+        if work is not None and work[0].keys() == fit.arrays().keys():
             fit.restore(*work)
             seconds, tokens = work[1]["seconds"], work[1]["tokens"]
         self.progress.stage(run.task, fit.stage, len(fit.sets), fit.schedule.updates, fit.update)
@@ -104,7 +104,8 @@ class Fitter:
             "tokens": tokens // len(fit.sets),
             "tokens_per_pass": fit.budget,
         }
-        results = fit.results()
+        finished = self.store.finished(run)  # some may be, if the run was killed between two of them
+        results = [one for one in fit.results() if (one.seed, one.fit) not in finished]
         self.progress.stage(run.task, "measure", len(results), len(results), 0)
         for place, result in enumerate(results):
             found = self._keep(run, result, measure, cost)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headatlas.atlas import Atlas, Store, open_atlas
+from headatlas.atlas import Atlas, Run, Store, open_atlas
 from headatlas.core import AtlasError, RequestError
 from headatlas.method import STAGES, GateFit, RowTable, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
@@ -19,12 +19,12 @@ from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.task import Task, load_task
 
-__all__ = ["map_heads", "opened", "require_new"]
+__all__ = ["distinct_tasks", "map_heads", "opened", "report_long_rows", "require_sound"]
 
 
 def map_heads(
     model: Model | str,
-    tasks: str | Task | Sequence[str | Task],
+    tasks: str | Path | Task | Sequence[str | Path | Task],
     *,
     out: str | Path | None = None,
     resume: bool = False,
@@ -45,35 +45,48 @@ def map_heads(
     asked = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
-    chosen = _distinct(tasks)
-    require_new(out, resume)
+    chosen = distinct_tasks(tasks)
+    require_sound(max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
     ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
-    with opened(loaded, out) as store:
+    with opened(loaded, out, resume) as store:
+        runs = [
+            store.add(describe(loaded, "gating", task.name, task.facts, task.settings, given))
+            for task in ready
+        ]
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
-        for task in ready:
-            _map(fitter, task, given)
+        for run, task in zip(runs, ready, strict=True):
+            _map(fitter, run, task)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
 
 
-def require_new(out: str | Path | None, resume: bool) -> None:
-    """An atlas is gone on with only if that is asked for."""
+def require_sound(max_tokens: int | None, out: str | Path | None, resume: bool) -> None:
+    """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
+    if max_tokens is not None and max_tokens < 2:
+        raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
     if out is not None and Store.exists(Path(out)) and not resume:
         raise AtlasError(f"{out} holds an atlas already; --resume goes on with it or adds to it.")
 
 
 @contextmanager
-def opened(model: Model, out: str | Path | None) -> Iterator[Store]:
-    """The folder, locked; without `out` one that goes away again. Made only when the request is sound."""
+def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store]:
+    """The folder, locked; without `out` one that goes away again. Made only when the request is sound, and
+    all that is in it is read once: damage is to be known now, not after hours."""
     with ExitStack() as stack:
         root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
-        yield stack.enter_context(Store.writing(root, model.spec))
+        new = not Store.exists(root)
+        store = stack.enter_context(Store.writing(root, model.spec))
+        if not new:
+            require_sound(None, out, resume)
+            open_atlas(root)
+        yield store
 
 
-def _distinct(tasks: str | Task | Sequence[str | Task]) -> list[Task]:
-    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Task) else tasks)]
+def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> list[Task]:
+    """The tasks, no two of one name."""
+    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Path | Task) else tasks)]
     names = [task.name for task in chosen]
     if not names:
         raise RequestError("no task is given.")
@@ -83,12 +96,14 @@ def _distinct(tasks: str | Task | Sequence[str | Task]) -> list[Task]:
     return chosen
 
 
-def _map(fitter: Fitter, task: Prepared, given: dict[str, Any]) -> None:
-    model, store, settings = fitter.model, fitter.store, task.settings
-    run = store.add(describe(model, "gating", task.name, task.facts, settings, given))
-    store.fits(run)  # a damaged one is to be known now, not after hours
+def report_long_rows(progress: Progress, task: Prepared) -> None:
     if long := task.rows.too_long:
-        fitter.progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
+        progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
+
+
+def _map(fitter: Fitter, run: Run, task: Prepared) -> None:
+    model, store, settings = fitter.model, fitter.store, task.settings
+    report_long_rows(fitter.progress, task)
     if not run.baseline:
         run = store.update(run, baseline=measure_baseline(model, task.held_out))
     if warning := worse_than_chance(run):

@@ -41,13 +41,9 @@ class Prepared:
 
 def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int | None) -> Prepared:
     """Read, tokenise and measure; refused if there is less than a batch."""
-    bos, why = model.first_token()
+    first, why = model.first_tokens()
     items = task.items(model.tokenizer)
-    context = getattr(model.hf.config.get_text_config(), "max_position_embeddings", None)
-    limit = max_tokens or _MAX_TOKENS
-    if isinstance(context, int) and context > 0:
-        limit = min(limit, context)
-    rows = encode(items, model.tokenizer, bos=bos, max_tokens=limit, name=task.name)
+    rows = encode(items, model.tokenizer, first=first, max_tokens=_limit(model, max_tokens), name=task.name)
     settings = settings.for_targets(sum(len(row.target) for row in rows.train) / len(rows.train))
     assert settings.batch is not None
     if len(rows.train) < settings.batch:
@@ -66,10 +62,27 @@ def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int 
         "test_rows": len(rows.test),
         "too_long": rows.too_long,
         "max_tokens": rows.max_tokens,
-        "first_token": bos,
-        "first_token_because": why,
+        "rows_hash": rows.rows_hash,
+        "first_tokens": list(first),
+        "first_tokens_because": why,
     }
     return Prepared(task.name, rows, settings, [rows.test[place] for place in places], facts)
+
+
+def _limit(model: Model, asked: int | None) -> int:
+    """Tokens that a row may have: as asked for, and no more than the model was made for.
+
+    Not the stretched length of models that change their positions with the length of the batch: there a
+    row's numbers would depend on the rows beside it.
+    """
+    config = model.hf.config.get_text_config()
+    scaling = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    known = [getattr(config, "max_position_embeddings", None)]
+    if isinstance(scaling, dict) and scaling.get("rope_type") in ("dynamic", "longrope"):
+        known.append(scaling.get("original_max_position_embeddings"))
+    return min(
+        [asked or _MAX_TOKENS, *(length for length in known if isinstance(length, int) and length > 0)]
+    )
 
 
 def describe(
@@ -82,17 +95,26 @@ def describe(
 ) -> Run:
     """The entry of a run, with the hash of everything that its numbers depend on."""
     resolved = settings.to_json()
-    tasks = [facts, *facts.get("parts", {}).values()]
+    parts = facts.get("parts", {name: facts})
     decides = {
         "method": method,
-        "model": [model.spec.content_hash, model.spec.dtype, model.device.type],
-        "task": [[one.get(key) for key in ("content_hash", "max_tokens", "first_token")] for one in tasks],
-        "settings": {key: value for key, value in resolved.items() if key not in _NOT_IDENTITY},
+        "weights": model.spec.content_hash,
+        "dtype": model.spec.dtype,
+        "device": model.device.type,
+        "tasks": {part: _task_decides(one) for part, one in parts.items()},
+        **{key: value for key, value in resolved.items() if key not in _NOT_IDENTITY},
     }
+    decides = json.loads(json.dumps(decides))  # as it will be read again
     identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     made_with = {name: version(name) for name in ("headatlas", "torch", "transformers", "numpy")}
     made_with |= {"python": platform.python_version(), "device": _device_name(model)}
-    return Run(method, name, identity, facts, {"given": given, "resolved": resolved}, {}, made_with)
+    settings_said = {"given": given, "resolved": resolved, "decides": decides}
+    return Run(method, name, identity, facts, json.loads(json.dumps(settings_said)), {}, made_with)
+
+
+def _task_decides(facts: dict[str, Any]) -> dict[str, Any]:
+    keys = {"content_hash": "content", "rows_hash": "tokens", "max_tokens": "max_tokens"}
+    return {word: facts[key] for key, word in keys.items()}
 
 
 def _device_name(model: Model) -> str:
@@ -102,27 +124,41 @@ def _device_name(model: Model) -> str:
 
 
 def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
-    """The ungated model; and what targets of other rows would get in place of the right ones."""
+    """The ungated model; and what targets of other rows would get in place of the right ones.
+
+    Without the latter if no two rows can exchange their targets.
+    """
     plain = evaluate(model, held_out)
-    others = [*held_out[1:], held_out[0]]
-    swapped = [
-        Row((*row.prompt, *other.target), row.start) for row, other in zip(held_out, others, strict=True)
-    ]
+    swapped, judged = [], []
+    most = max(len(row.ids) for row in held_out)
+    for place, row in enumerate(held_out):
+        following = (*held_out[place + 1 :], *held_out[:place])
+        other = next((one for one in following if _is_other(row, one, most)), None)
+        if other is not None:
+            swapped.append(Row((*row.prompt, *other.target), row.start))
+            judged.append(place)
+    found = {"nll": plain.mean_nll, "accuracy": plain.accuracy, "rows": len(held_out)}
+    if len(judged) < 2:
+        return found
     chance = evaluate(model, swapped)
-    gain = (chance.nll - plain.nll).double()
+    gain = (chance.nll - plain.nll[judged]).double()
     return {
-        "nll": plain.mean_nll,
-        "accuracy": plain.accuracy,
+        **found,
         "chance_nll": chance.mean_nll,
-        "gain_error": float(gain.std() / len(gain) ** 0.5) if len(gain) > 1 else 0.0,
-        "rows": len(held_out),
+        "gain": float(gain.mean()),
+        "gain_error": float(gain.std() / len(gain) ** 0.5),
     }
+
+
+def _is_other(row: Row, other: Row, most: int) -> bool:
+    """Can the target of `other` stand behind the prompt of `row`: another one, and not too long?"""
+    return other.target != row.target and len(row.prompt) + len(other.target) <= most
 
 
 def worse_than_chance(run: Run) -> str | None:
     """A sentence if the model finds the right targets no likelier than those of other rows."""
     base = run.baseline
-    if base["nll"] < base["chance_nll"] - 2 * base["gain_error"]:  # clearly likelier
+    if "gain" not in base or base["gain"] > 2 * base["gain_error"]:  # not to be judged, or clearly likelier
         return None
     return (
         f"{run.task}: the model is no better than chance here: baseline NLL {base['nll']:.2f} "

@@ -30,9 +30,12 @@ def builtin_tasks() -> Iterator[TaskSpec]:
         yield replace(spec, name=_FAMILY + "<paradigm>") if name.startswith(_FAMILY) else spec
 
 
-def load_task(name: str | Path | Task) -> Task:
+def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
     """A built-in task, a `.yaml` file, a `.jsonl`, `.csv` or `.parquet` file with the columns `prompt` and
-    `target`, or a hub data set: `hub:owner/name?split=train&prompt=question&target=answer`."""
+    `target`, or a hub data set: `hub:owner/name?split=train&prompt=question&target=answer`.
+
+    A YAML file may name a generator, which is code: it runs only with `trust_code`.
+    """
     if isinstance(name, Task):
         return name
     text = str(name)
@@ -42,7 +45,7 @@ def load_task(name: str | Path | Task) -> Task:
         return _builtin(text)
     path = Path(text)
     if path.suffix.lower() in (".yaml", ".yml"):
-        return _from_yaml(path)
+        return replace(_from_yaml(path), trust_code=trust_code)
     if path.suffix.lower() in FORMATS or path.is_file():
         return _from_file(path)
     raise UnknownNameError("task", text, _names(), "(or give a .yaml, .jsonl, .csv or .parquet file.)")
@@ -96,12 +99,17 @@ def _hub(text: str) -> Task:
     given = dict(parse_qsl(query, keep_blank_values=True))
     columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
     source: dict[str, Any] = {"hub": name, "columns": columns}
+    called = given.pop("name", "/".join([name, *([given["config"]] if "config" in given else [])]))
     if "config" in given:
         source["configs"] = [given.pop("config")]
     for key, value in given.items():
         if key not in SOURCES["hub"] - {"hub", "configs", "columns"}:
-            raise UnknownNameError("option of a hub data set", key, ["config", "prompt", "target", "split"])
+            raise UnknownNameError(
+                "option of a hub data set",
+                key,
+                ["config", "name", "prompt", "target", *sorted(SOURCES["hub"])],
+            )
         source[key] = value
     if not name:
         raise TaskError(f"{text!r} names no data set; write hub:owner/name?prompt=column&target=column.")
-    return Task(TaskSpec(name=name, source=source, prompt="{prompt}", target="{target}"))
+    return Task(TaskSpec(name=called, source=source, prompt="{prompt}", target="{target}"))

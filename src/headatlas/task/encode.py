@@ -7,8 +7,10 @@ text goes on; there the target is tokenised behind a short text of which the tok
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from headatlas.core import TaskError
@@ -38,20 +40,24 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A task's items as token ids. `too_long` counts the items that were left out for their length."""
+    """A task's items as token ids. `too_long` counts the items that were left out for their length;
+    `content_hash` is that of the items, `rows_hash` that of the token ids."""
 
     train: Sequence[Row]
     test: Sequence[Row]
     too_long: int
     max_tokens: int
     content_hash: str
+    rows_hash: str
 
 
-def encode(items: Items, tokenizer: Any, *, bos: int | None, max_tokens: int, name: str = "") -> Rows:
-    """Tokenise a task for a model. `bos` is put before every prompt; longer rows are left out."""
+def encode(
+    items: Items, tokenizer: Any, *, first: Sequence[int] = (), max_tokens: int, name: str = ""
+) -> Rows:
+    """Tokenise a task for a model. `first` goes before every prompt; longer rows are left out."""
     sides, too_long = [], 0
     for side in (items.train, items.test):
-        rows = list(_rows(side, tokenizer, bos))
+        rows = list(_rows(side, tokenizer, tuple(first)))
         kept = [row for row in rows if len(row.ids) <= max_tokens]
         too_long += len(rows) - len(kept)
         if not kept:
@@ -61,18 +67,20 @@ def encode(items: Items, tokenizer: Any, *, bos: int | None, max_tokens: int, na
                 "allow more with --max-tokens."
             )
         sides.append(kept)
-    return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash)
+    digest = sha256(json.dumps([[[row.ids, row.start] for row in side] for side in sides]).encode())
+    return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash, digest.hexdigest())
 
 
-def _rows(items: Iterable[Item], tokenizer: Any, bos: int | None) -> Iterable[Row]:
+def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...]) -> Iterable[Row]:
     items = list(items)
-    first = () if bos is None else (bos,)
     prompts = _batch(tokenizer, [item.prompt for item in items])
     targets = _continuations(tokenizer, [item.target for item in items])
-    for prompt, target in zip(prompts, targets, strict=True):
+    for item, prompt, target in zip(items, prompts, targets, strict=True):
         ids = (*first, *prompt)
         if not ids:
             raise TaskError("an empty prompt leaves nothing to predict from: this model has no first token.")
+        if not target:
+            raise TaskError(f"the target {item.target!r} has no tokens in this model's vocabulary.")
         yield Row((*ids, *target), len(ids))
 
 
@@ -95,7 +103,7 @@ def _continuations(tokenizer: Any, texts: list[str]) -> list[list[int]]:
         before = _batch(tokenizer, [anchor])[0]
         joined = _batch(tokenizer, [anchor + texts[place] for place in places])
         for place, ids in zip(places, joined, strict=True):
-            if ids[: len(before)] == before:
+            if before and ids[: len(before)] == before:
                 found[place] = ids[len(before) :]
     for place, text in enumerate(texts):
         if place not in found:

@@ -77,6 +77,9 @@ def _csv(path: Path) -> Iterator[Record]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         try:
+            names = list(reader.fieldnames or [])
+            if len(set(names)) < len(names):
+                raise TaskError(f"{path.name}: two columns have the same name: {', '.join(names)}.")
             for record in reader:
                 if None in record or None in record.values():
                     raise TaskError(
@@ -96,5 +99,5 @@ def _parquet(path: Path) -> Iterator[Record]:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
-    except pyarrow.ArrowInvalid as error:
+    except (pyarrow.ArrowException, OverflowError, ValueError) as error:
         raise TaskError(f"{path.name} cannot be read as Parquet: {str(error).splitlines()[0]}") from None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import heapq
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from inspect import signature
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from headatlas.core import TaskError
+from headatlas.core import HeadatlasError, TaskError
 from headatlas.task.files import Record, read_file
 from headatlas.task.hub import read_hub
 from headatlas.task.spec import TaskSpec
@@ -20,7 +21,11 @@ __all__ = ["read_records"]
 
 
 def read_records(
-    spec: TaskSpec, folder: Path, tokenizer: Any, length: Callable[[Record], int]
+    spec: TaskSpec,
+    folder: Path,
+    tokenizer: Any,
+    length: Callable[[Record], int],
+    trust_code: bool = False,
 ) -> tuple[list[Record], list[Record] | None, int]:
     """(records, held-out records where the source has a split for them, how many there were).
 
@@ -28,7 +33,7 @@ def read_records(
     """
     test = None
     if spec.kind == "generator":
-        stream = _generated(spec, tokenizer)
+        stream = _generated(spec, folder, tokenizer, trust_code)
     elif spec.kind == "file":
         stream = read_file(folder / str(spec.source["file"]), spec.source.get("format"))
     else:
@@ -44,17 +49,43 @@ def read_records(
     return kept, test, seen
 
 
-def _generated(spec: TaskSpec, tokenizer: Any) -> Iterator[Record]:
+def _generated(spec: TaskSpec, folder: Path, tokenizer: Any, trust_code: bool) -> Iterator[Record]:
     path = str(spec.source["generator"])
+    where = f"task {spec.name!r}"
+    if not path.startswith("headatlas.") and not trust_code:
+        raise TaskError(
+            f"{where} runs the code of {path!r}; if you trust it, say so: --trust-task-code "
+            "(in Python: load_task(…, trust_code=True))."
+        )
     module, _, name = path.partition(":")
     try:
-        function = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise TaskError(f"task {spec.name!r}: no generator {path!r} (module:function): {error}.") from error
-    options = dict(spec.source.get("options") or {})
-    if "tokenizer" in signature(function).parameters:
-        options["tokenizer"] = tokenizer
-    return iter(function(**options))
+        with _importing_from(folder):
+            function = getattr(import_module(module), name)
+        options = dict(spec.source.get("options") or {})
+        if "tokenizer" in signature(function).parameters:
+            options["tokenizer"] = tokenizer
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise TaskError(f"{where}: no generator {path!r} (module:function): {error}.") from error
+    try:
+        for record in function(**options):
+            if not isinstance(record, dict):
+                raise TaskError(f"{where}: {path} gave {record!r}, not a record with columns.")
+            yield record
+    except HeadatlasError:
+        raise
+    except Exception as error:  # someone else's code
+        raise TaskError(f"{where}: {path} failed with {type(error).__name__}: {error}.") from error
+
+
+@contextmanager
+def _importing_from(folder: Path) -> Iterator[None]:
+    """Modules that lie beside the task's YAML can be named in it."""
+    place = str(folder.resolve())
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
 
 
 def _renamed(spec: TaskSpec, records: Iterable[Record]) -> Iterator[Record]:
@@ -88,7 +119,7 @@ def _shortest(
     """The `most` shortest, in the order of the source; of equal ones the earlier."""
     heap: list[tuple[int, int, Record]] = []
     seen = 0
-    for record in chain(records):
+    for record in records:
         entry = (-length(record), -seen, record)
         if len(heap) < most:
             heapq.heappush(heap, entry)

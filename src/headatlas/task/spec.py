@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from string import Formatter
 from typing import Any
 
@@ -32,6 +33,8 @@ SOURCES = {
     "file": {"file", "format", "columns"},
     "hub": {"hub", "configs", "split", "test_split", "revision", "columns", "transform"},
 }
+#: what is not text
+_KINDS: dict[str, type] = {"columns": dict, "options": dict, "configs": list}
 _REQUIRED = ("name", "source", "prompt", "target")
 _WHOLE = ("version", "examples", "rows", "shortest")
 
@@ -62,8 +65,15 @@ class TaskSpec:
                 raise TaskError(f"task {self.name!r}: {key} is text, not {getattr(self, key)!r}.")
         for key in _WHOLE:
             value = getattr(self, key)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-                raise TaskError(f"task {self.name!r}: {key} is a whole number, not {value!r}.")
+            least = 0 if key in ("version", "examples") else 1
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise TaskError(
+                    f"task {self.name!r}: {key} is a whole number from {least} on, not {value!r}."
+                )
+        if not self.name.strip() or not self.name.isprintable():
+            raise TaskError(f"a task's name is a line of text, not {self.name!r}.")
+        if self.examples_by is not None and not isinstance(self.examples_by, str):
+            raise TaskError(f"task {self.name!r}: examples_by names one column, not {self.examples_by!r}.")
         if not isinstance(self.test, int | float) or not 0 < self.test < 1:
             raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
         object.__setattr__(self, "kind", _source_kind(self.name, self.source))
@@ -92,9 +102,15 @@ def _source_kind(name: str, source: Any) -> str:
     kinds = [kind for kind in SOURCES if isinstance(source, Mapping) and kind in source]
     if len(kinds) != 1:
         raise TaskError(f"task {name!r}: source has one of {', '.join(SOURCES)}.")
-    for key in source:
+    for key, value in source.items():
         if key not in SOURCES[kinds[0]]:
-            raise UnknownNameError(f"setting of a {kinds[0]} source (task {name!r})", key, SOURCES[kinds[0]])
+            raise UnknownNameError(
+                f"setting of a {kinds[0]} source (task {name!r})", str(key), SOURCES[kinds[0]]
+            )
+        if value is not None and not isinstance(value, _KINDS.get(key, str)):
+            raise TaskError(f"task {name!r}: {key} of the source cannot be {value!r}.")
+    if not all(isinstance(config, str) for config in source.get("configs") or []):
+        raise TaskError(f"task {name!r}: configs is a list of names, not {source['configs']!r}.")
     return kinds[0]
 
 
@@ -104,10 +120,13 @@ def columns_of(template: str, where: str) -> list[str]:
         parsed = list(Formatter().parse(template))
     except ValueError as error:
         raise TaskError(f"{where}: {error}; write {{{{ and }}}} for braces that are meant.") from None
-    names = [name for _, name, _, _ in parsed if name is not None]
-    for name in names:
-        if not name.isidentifier():
-            raise TaskError(f"{where}: {{{name}}} is no column name.")
+    names = []
+    for _, name, form, conversion in parsed:
+        if name is None:
+            continue
+        if not name.isidentifier() or form or conversion:
+            raise TaskError(f"{where}: {{{name}}} is no plain column name.")
+        names.append(name)
     return names
 
 
@@ -117,4 +136,16 @@ def fill(template: str, record: Mapping[str, Any], where: str) -> str:
         if name not in record:
             there = ", ".join(str(key) for key in record) or "none"
             raise TaskError(f"{where}: there is no column {name!r}; the columns are {there}.")
-    return template.format_map({key: "" if value is None else value for key, value in record.items()})
+        if not _is_plain(record[name]):
+            kind = type(record[name]).__name__
+            raise TaskError(f"{where}: column {name!r} holds a {kind} ({record[name]!r:.60}), not text.")
+    text = template.format_map({key: "" if value is None else value for key, value in record.items()})
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TaskError(f"{where}: {text!r:.60} holds half a character (a lone surrogate).") from None
+    return text
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and isfinite(value))

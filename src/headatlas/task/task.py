@@ -6,8 +6,9 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +40,16 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as described by `spec`; `folder` is where its relative paths start."""
+    """A task as described by `spec`; `folder` is where its relative paths start. A generator that is not
+    one of ours is code that runs: only with `trust_code`."""
 
     spec: TaskSpec
     folder: Path = Path()
+    trust_code: bool = False
 
     @property
     def name(self) -> str:
         return self.spec.name
-
-    def with_rows(self, rows: int) -> Task:
-        """The same task with at most `rows` records."""
-        return replace(self, spec=replace(self.spec, rows=rows))
 
     def items(self, tokenizer: Any = None) -> Items:
         """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
@@ -63,7 +62,7 @@ class Task:
         def length(record: Record) -> int:
             return len(fill(self.spec.prompt, record, where)) + len(fill(self.spec.target, record, where))
 
-        records, test, seen = read_records(self.spec, self.folder, tokenizer, length)
+        records, test, seen = read_records(self.spec, self.folder, tokenizer, length, self.trust_code)
         if not records:
             raise TaskError(f"{where} has no records.")
         for place, record in enumerate([*records, *(test or [])]):
@@ -78,7 +77,8 @@ class Task:
         if not train or not test:
             raise TaskError(f"{where} has {len(records)} records, too few to hold some out.")
         made = [self._ask(train, train), self._ask(test, train)]
-        digest = sha256(json.dumps(self.spec.to_json(), sort_keys=True, default=str).encode())
+        asked = {key: value for key, value in self.spec.to_json().items() if key not in ("about", "licence")}
+        digest = sha256(json.dumps(asked, sort_keys=True, default=str).encode())
         for side in made:
             for item in side:
                 digest.update(json.dumps([item.prompt, item.target]).encode())
@@ -97,6 +97,11 @@ class Task:
         alike: defaultdict[Any, list[Record]] = defaultdict(list)
         if self.spec.examples:
             for record in known:
+                if by and not isinstance(record.get(by), str | int | bool):
+                    raise TaskError(
+                        f"{where}: examples_by names the column {by!r}, which holds {record.get(by)!r}; "
+                        "it must be there and hold text or numbers."
+                    )
                 alike[record.get(by) if by else None].append(record)
         items = []
         for place, record in enumerate(records):
@@ -115,9 +120,12 @@ class Task:
         where = f"task {self.name!r}"
         chance = random.Random(place)
         shots: list[str] = []
-        for record in chance.sample(known, min(len(known), wanted + 2)):
+        few = [chance.choice(known) for _ in range(4 * wanted + 4)] if known else []
+        for record in chain(few, known):  # nearly always a few are enough
+            if len(shots) == wanted:
+                break
             text = fill(self.spec.prompt, record, where) + fill(self.spec.target, record, where)
-            if text != prompt + target and text not in shots and len(shots) < wanted:
+            if text != prompt + target and text not in shots:
                 shots.append(text)
         if len(shots) < wanted:
             raise TaskError(f"{where}: a question needs {wanted} worked examples, there are {len(shots)}.")

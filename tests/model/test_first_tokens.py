@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from accelerate import cpu_offload
 from tokenizers.processors import TemplateProcessing
 
 from headatlas import RequestError, load_model
-from headatlas.model.first_token import first_token
+from headatlas.model.first_tokens import first_tokens
 from support.planted import word_tokenizer
 from support.tiny import build_tiny
 
@@ -22,6 +23,10 @@ class Lost(torch.nn.Module):
 
     def get_input_embeddings(self):
         return self.embedding
+
+    @property
+    def device(self):
+        return self.embedding.weight.device
 
     def forward(self, input_ids, use_cache):
         logits = torch.zeros(*input_ids.shape, 200)
@@ -38,25 +43,40 @@ def with_bos(tokenizer):
 def test_what_the_tokeniser_does_is_right():
     tokenizer = with_bos(word_tokenizer(100))
     tokenizer._tokenizer.post_processor = TemplateProcessing(single="w3 $A", special_tokens=[("w3", 3)])
-    assert first_token(Lost(False), tokenizer) == (3, "the tokeniser puts it there")
+    assert first_tokens(Lost(False), tokenizer) == ((3,), "the tokeniser puts it there")
+
+
+def test_several_tokens_before_a_text_are_all_used():
+    tokenizer = word_tokenizer(100)
+    tokenizer._tokenizer.post_processor = TemplateProcessing(
+        single="w4 w3 $A", special_tokens=[("w4", 4), ("w3", 3)]
+    )
+    assert first_tokens(Lost(False), tokenizer)[0] == (4, 3)
+
+
+def test_offloaded_models_are_asked_too():
+    """Their weights are elsewhere; what goes in goes to the device that computes."""
+    hf = cpu_offload(build_tiny("llama"), execution_device="cpu")
+    tokens, why = load_model(hf, tokenizer=with_bos(word_tokenizer(100)), check=False).first_tokens()
+    assert tokens in ((), (3,)) and "likelier" in why
 
 
 def test_a_model_that_is_lost_without_it_gets_it():
-    token, why = first_token(Lost(True), with_bos(word_tokenizer(100)))
-    assert token == 3 and "likelier behind it" in why
+    token, why = first_tokens(Lost(True), with_bos(word_tokenizer(100)))
+    assert token == (3,) and "likelier behind it" in why
 
 
 def test_a_model_that_can_do_without_it_does_not():
-    token, why = first_token(Lost(False), with_bos(word_tokenizer(100)))
-    assert token is None and "hardly likelier" in why
-    assert first_token(Lost(True), word_tokenizer(100)) == (None, "the tokeniser has none")
+    token, why = first_tokens(Lost(False), with_bos(word_tokenizer(100)))
+    assert token == () and "hardly likelier" in why
+    assert first_tokens(Lost(True), word_tokenizer(100)) == ((), "the tokeniser has none")
 
 
 def test_no_tokeniser():
     with pytest.raises(RequestError, match="without a tokeniser"):
-        load_model(build_tiny("llama"), check=False).first_token()
+        load_model(build_tiny("llama"), check=False).first_tokens()
 
 
 def test_smollm2_has_none():
-    token, why = load_model("smollm2", check=False).first_token()
-    assert token is None and "hardly likelier" in why
+    token, why = load_model("smollm2", check=False).first_tokens()
+    assert token == () and "hardly likelier" in why

@@ -1,4 +1,4 @@
-"""Which token a model expects before every text.
+"""Which tokens a model expects before every text: usually one, or none.
 
 Most tokenisers put it there themselves. Some forget to (converted ones, above all), although the model is
 lost without it; so where there is such a token but the tokeniser does not use it, the model is asked:
@@ -11,7 +11,9 @@ from typing import Any
 
 import torch
 
-__all__ = ["first_token"]
+from headatlas.model.find import input_device
+
+__all__ = ["first_tokens"]
 
 #: nats per token by which the text must become likelier
 _CLEAR_GAIN = 0.5
@@ -21,25 +23,25 @@ _TEXT = (
 )
 
 
-def first_token(hf: Any, tokenizer: Any) -> tuple[int | None, str]:
-    """(token id or None, how that is known)."""
-    plain = tokenizer(_TEXT, add_special_tokens=False)["input_ids"]
-    usual = tokenizer(_TEXT)["input_ids"]
-    if len(usual) > len(plain) and usual[0] != plain[0]:
-        return int(usual[0]), "the tokeniser puts it there"
+def first_tokens(hf: Any, tokenizer: Any) -> tuple[tuple[int, ...], str]:
+    """(token ids, how that is known)."""
+    plain = list(tokenizer(_TEXT, add_special_tokens=False)["input_ids"])
+    usual = list(tokenizer(_TEXT)["input_ids"])
+    for count in range(1, len(usual) - len(plain) + 1):
+        if usual[count : count + len(plain)] == plain:
+            return tuple(int(token) for token in usual[:count]), "the tokeniser puts it there"
     candidate = tokenizer.bos_token_id
     if candidate is None:
-        return None, "the tokeniser has none"
+        return (), "the tokeniser has none"
     without, behind = (_nll(hf, ids, len(plain) - 1) for ids in (plain, [candidate, *plain]))
     if behind + _CLEAR_GAIN < without:
-        return int(candidate), f"text is {without - behind:.1f} nats per token likelier behind it"
-    return None, f"text is hardly likelier behind it ({without - behind:+.1f} nats per token)"
+        return (int(candidate),), f"text is {without - behind:.1f} nats per token likelier behind it"
+    return (), f"text is hardly likelier behind it ({without - behind:+.1f} nats per token)"
 
 
 @torch.no_grad()
 def _nll(hf: Any, ids: list[int], last: int) -> float:
     """Mean negative log-likelihood of the last tokens, which both variants share."""
-    device = hf.get_input_embeddings().weight.device
-    tokens = torch.tensor([ids], device=device)
+    tokens = torch.tensor([ids], device=input_device(hf))
     logits = hf(input_ids=tokens, use_cache=False).logits[0, -last - 1 : -1].float()
     return float(torch.nn.functional.cross_entropy(logits, tokens[0, -last:].to(logits.device)))
