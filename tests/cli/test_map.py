@@ -179,7 +179,7 @@ def test_contrast(tiny, task, tmp_path):
         ('{"prompt": "w1", "target": ""}\n' * 30, ["empty target"]),
         (
             "".join(f'{{"prompt": "w{n}", "target": " w1"}}\n' for n in range(3)),
-            ["3 records, too few to hold some out"],
+            ["fewer than a batch of 12"],
         ),
     ],
 )

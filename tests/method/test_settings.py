@@ -26,7 +26,7 @@ def test_changes():
     assert PRESETS["paper"].seeds == 10  # the preset is as it was
 
 
-@pytest.mark.parametrize(("tokens", "batch"), [(45.0, 4), (16.0, 10), (5.7, 16), (1.0, 16), (900.0, 4)])
+@pytest.mark.parametrize(("tokens", "batch"), [(45.0, 4), (16.0, 10), (5.7, 12), (1.0, 12), (900.0, 4)])
 def test_a_batch_that_suits_the_targets(tokens, batch):
     assert resolve("quick").for_targets(tokens).batch == batch
     assert resolve("quick", batch=9).for_targets(tokens).batch == 9

@@ -36,7 +36,7 @@ class GatingSettings:
     """One way to fit gates.
 
     `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
-    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 4 to 16. `start` is the range
+    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 4 to 12. `start` is the range
     that the gates of the free fit are drawn from, `held_out` the number of rows that finished gates are
     measured on.
     """
@@ -69,7 +69,7 @@ class GatingSettings:
         """With a batch, for a task whose targets have so many tokens on average."""
         if self.batch is not None:
             return self
-        return replace(self, batch=min(16, max(4, round(TARGETS_PER_BATCH / tokens))))
+        return replace(self, batch=min(12, max(4, round(TARGETS_PER_BATCH / tokens))))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,8 +79,8 @@ PRESETS = {
     "paper": GatingSettings("paper", Stage(500, 0.1, 0.01), Stage(500, 0.5, 0.1), batch=64, seeds=10),
     "quick": GatingSettings(
         "bounded",
-        Stage(20, 0.5, 0.15),
-        Stage(20, 0.5, 0.15),
+        Stage(15, 0.5, 0.15),
+        Stage(30, 0.5, 0.1),
         batch=None,
         seeds=3,
         start=(0.5, 1.0),
