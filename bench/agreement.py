@@ -172,6 +172,13 @@ def report(atlas: Path | None) -> str:
             paths = [first, *sorted(set(REFERENCE.glob(f"{task}-*.parquet")) - {first})]
             lines += [f"## {task.capitalize()}", "", *_agreement_table(task, paths, atlas), ""]
             lines += [*_held_out_table(paths), ""]
+        else:
+            lines += [
+                f"## {task.capitalize()}",
+                "",
+                "No reference run with this version of the task yet.",
+                "",
+            ]
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -55,6 +56,31 @@ def test_every_dependency_is_explained(name):
     for requirement in (requirement for group in groups for requirement in group):
         package = re.match(r"[\w-]+", requirement)[0]
         assert package == "headatlas" or package in explained, package
+
+
+def test_links_lead_somewhere_and_nothing_is_left_to_fill_in():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        text = page.read_text()
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+        assert not re.search(r"\b(DEMO_|TODO|FIXME|XXX)", text), page
+
+
+def test_make_demo_is_the_demo():
+    told = subprocess.run(
+        ["make", "-n", "-o", ".venv/ready-demo", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "-m headatlas demo" in told.stdout
+
+
+def test_the_readme_lists_every_command_and_every_task():
+    from headatlas.cli.app import app
+    from headatlas.task import builtin_tasks
+
+    for command in app.registered_commands:
+        assert f"headatlas {command.name} " in README or f"headatlas {command.name}\n" in README, command.name
+    for task in builtin_tasks():
+        assert f"`{task.name}`" in README, task.name
 
 
 def test_no_line_numbers_and_no_machine_paths_in_docs():

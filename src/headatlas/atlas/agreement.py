@@ -59,7 +59,11 @@ def any_seed(scores: xr.Dataset) -> xr.Dataset:
 
 
 def shares(scores: xr.Dataset, threshold: float = THRESHOLD) -> dict[str, float]:
-    """Role -> share of heads whose score reaches the threshold."""
+    """Role -> share of heads whose score reaches the threshold, as the paper counts.
+
+    An anomaly (G+ low, G- high) so counts as both facilitating and interfering; `Atlas.distribution` gives
+    every head one word and counts anomalies apart.
+    """
     there = ~np.isnan(scores["facilitation"].values)
     return {
         role: float((scores[name].values[there] >= threshold).mean()) if there.any() else float("nan")

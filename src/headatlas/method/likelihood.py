@@ -60,7 +60,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 @torch.no_grad()
-def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int = 2048) -> Outcome:
+def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int = 1024) -> Outcome:
     """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
     `budget` tokens, or smaller ones where memory is short."""
     while True:

@@ -85,6 +85,9 @@ class Readout:
             wanted = self._all(ids, rows, positions)
             try:
                 found = self._picked(ids, rows, positions)
+            except torch.OutOfMemoryError:  # says nothing about the model
+                self._tried = False
+                raise
             except (RuntimeError, IndexError, TypeError, ValueError, AttributeError):
                 found = wanted[:0]
         exact = wanted.dtype in (torch.float32, torch.float64)
