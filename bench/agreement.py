@@ -154,6 +154,14 @@ def with_seeds(values: np.ndarray, reference: np.ndarray, count: int) -> float:
     return float(np.mean(found))
 
 
+def always_any(values: np.ndarray, count: int = 3) -> tuple[float, float]:
+    """Shares of heads that reach 0.5 in every one and in at least one of `count` seeds, over the choices."""
+    chosen = list(combinations(range(len(values)), count))
+    always = [(values[list(one)].min(axis=0) >= 0.5).mean() for one in chosen]
+    some = [(values[list(one)].max(axis=0) >= 0.5).mean() for one in chosen]
+    return float(np.mean(always)), float(np.mean(some))
+
+
 def report(atlas: Path | None) -> str:
     """Markdown: how the runs in the reference folder, and an atlas, agree with the published schedule."""
     lines = [

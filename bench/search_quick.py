@@ -12,12 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agreement import REFERENCE, fit_both, read_rows, scores, seed_to_seed, with_seeds
+from agreement import REFERENCE, always_any, fit_both, read_rows, scores, seed_to_seed, with_seeds
 
 #: changes to: batch by target tokens, 20 + 20 updates, rate 0.5 -> 0.15, start 0.5..1, Adam's usual momentum
 VARIANTS: list[dict[str, Any]] = [
@@ -104,8 +105,13 @@ def search(arguments: argparse.Namespace) -> None:
 def show(path: Path) -> None:
     found = np.load(path)
     facts = json.loads(str(found["facts"]))
-    print("| task | variant | tokens, 3 seeds | facilitation, 3 seeds | interference, 3 seeds | seeds |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| task | variant | tokens, 3 seeds | facilitation | interference | seeds | Always / Any, 3 seeds |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for task in sorted({name.partition("-")[0] for name in facts}):
+        reference = scores(REFERENCE / f"{task}-paper.parquet")
+        print(f"| {task} | paper | | | | {_pair(seed_to_seed, reference)} | {_shares(reference)} |")
     for name, about in facts.items():
         task = name.partition("-")[0]
         reference = scores(REFERENCE / f"{task}-paper.parquet")
@@ -117,9 +123,21 @@ def show(path: Path) -> None:
             f"{about['tokens'] * 3 / len(low):,.0f}",
             f"{with_seeds(low, reference['facilitation'], 3):.3f}",
             f"{with_seeds(1 - high, reference['interference'], 3):.3f}",
-            f"{seed_to_seed(low):.2f} / {seed_to_seed(high):.2f}",
+            _pair(seed_to_seed, {"facilitation": low, "interference": 1 - high}),
+            _shares({"facilitation": low, "interference": 1 - high}),
         ]
         print("| " + " | ".join(cells) + " |")
+
+
+def _pair(measure: Callable[[np.ndarray], float], values: dict[str, np.ndarray]) -> str:
+    return " / ".join(f"{measure(values[name]):.2f}" for name in ("facilitation", "interference"))
+
+
+def _shares(values: dict[str, np.ndarray]) -> str:
+    """Per cent of heads, facilitating and interfering: a short schedule must also differ from seed to seed
+    as much as the long one does, or its Always and Any maps are too much alike."""
+    found = (always_any(values[name]) for name in ("facilitation", "interference"))
+    return ", ".join(f"{100 * always:.0f} / {100 * some:.0f}" for always, some in found)
 
 
 def main() -> None:

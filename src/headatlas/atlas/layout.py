@@ -91,8 +91,6 @@ def writing(path: Path, advice: str = "") -> Iterator[None]:
     """Whatever keeps a file from being written, in one sentence."""
     try:
         yield
-    except Exception as error:  # safetensors reports a full disk as an error of its own
-        if not isinstance(error, OSError) and type(error).__name__ != "SafetensorError":
-            raise
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise StoreError(f"{path} cannot be written: {reason}. {advice}".rstrip()) from error

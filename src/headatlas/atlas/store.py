@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from headatlas.atlas.layout import (
     ATLAS,
@@ -238,7 +238,12 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     text = json.dumps({**about, "digest": _digest(arrays)}, ensure_ascii=False)
-    write_whole(path, lambda draft: save_file(arrays, draft, metadata={"headatlas": text}), RESUME)
+    data = save(arrays, metadata={"headatlas": text})  # not into a file: that would leave drafts of its own
+
+    def write(draft: Path) -> None:
+        draft.write_bytes(data)
+
+    write_whole(path, write, RESUME)
 
 
 def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
