@@ -16,11 +16,11 @@ demo: .venv/ready-demo
 
 test: export HF_HUB_OFFLINE := 1
 test: .venv/ready-dev lint
-	$(PY) -m pytest
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: export HF_HUB_OFFLINE := 1
 check: .venv/ready-dev lint
-	$(PY) -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow"
 
 lint: .venv/ready-dev
 	$(PY) -m ruff check .
