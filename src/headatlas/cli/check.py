@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
+from headatlas.cli.loading import load_shown
+from headatlas.cli.options import AsJson, Device, DeviceMap, Dtype, ModelName, Revision, TrustRemoteCode
 
 if TYPE_CHECKING:
     from headatlas import SelfCheck
@@ -19,41 +21,22 @@ __all__ = ["check"]
 
 
 def check(
-    model: Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")],
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16 or float64.")] = "auto",
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")
-    ] = None,
-    device_map: Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the model's own code.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    model: ModelName,
+    dtype: Dtype = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
 ) -> None:
     """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
-    from headatlas import load_model
-
     console = Console()
-    status = console.status(escape(f"loading {model} …")) if console.is_terminal and not as_json else None
     try:
-        if status:
-            status.start()
-        loaded = load_model(
-            model,
-            dtype=dtype,
-            device=device,
-            device_map=device_map,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-        )
+        loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)
         raise
-    finally:
-        if status:
-            status.stop()
     assert loaded.check is not None
     _show(console, loaded.spec, loaded.check, as_json)
 

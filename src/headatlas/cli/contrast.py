@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.map import load_for_fitting
+from headatlas.cli.loading import load_shown
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -58,7 +58,7 @@ def contrast(
     resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in (retain, forget)])
     require_sound(max_tokens, out, resume)
-    loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
+    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
     with ShownProgress(quiet=as_json) as progress:
         atlas = contrast_heads(
             loaded,

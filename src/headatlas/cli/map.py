@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas import UnknownNameError
+from headatlas.cli.loading import load_shown
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -26,10 +26,9 @@ from headatlas.cli.options import (
 from headatlas.cli.progress import ShownProgress
 
 if TYPE_CHECKING:
-    from headatlas import Model
     from headatlas.atlas import Interval, Summary
 
-__all__ = ["load_for_fitting", "map_", "show_summary"]
+__all__ = ["map_", "show_summary"]
 
 
 def map_(
@@ -64,7 +63,7 @@ def map_(
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
     require_sound(max_tokens, out, resume)
-    loaded = load_for_fitting(model, dtype, device, device_map, revision, trust_remote_code)
+    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
         spec = loaded.spec
@@ -95,29 +94,6 @@ def map_(
     for summary in summaries:
         show_summary(console, summary)
     console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
-
-
-def load_for_fitting(
-    model: str,
-    dtype: str,
-    device: str | None,
-    device_map: str | None,
-    revision: str | None,
-    trust_remote_code: bool,
-) -> Model:
-    """The model, with a sign of life while it is loaded."""
-    from headatlas import load_model
-
-    console = Console(stderr=True)
-    with console.status(escape(f"loading {model} …")) if console.is_terminal else nullcontext():
-        return load_model(
-            model,
-            dtype=dtype,
-            device=device,
-            device_map=device_map,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-        )
 
 
 def show_summary(console: Console, summary: Summary) -> None:

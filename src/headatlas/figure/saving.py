@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headatlas.core import RequestError, StoreError
+from headatlas.atlas.layout import write_whole
+from headatlas.core import RequestError
 from headatlas.figure.style import house_style
 
 __all__ = ["FORMATS", "save_figure"]
@@ -28,18 +28,12 @@ def save_figure(figure: Figure, path: str | Path, dpi: int = 300) -> Path:
             f"{str(path)!r} cannot be drawn: figures are written as {', '.join(sorted(FORMATS))}; "
             f"give a file name that ends in one of them, such as '{path.stem or 'figure'}.pdf'."
         )
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(draft: Path) -> None:
         figure.savefig(
             draft, format=kind, dpi=dpi * _FINER[kind], bbox_inches="tight", pad_inches=0.02,
             facecolor="white", metadata=FORMATS[kind],
         )  # fmt: skip
-        draft.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror or error}; choose another place."
-        ) from error
-    finally:
-        draft.unlink(missing_ok=True)
+
+    write_whole(path, write, "Choose another place.")
     return path

@@ -1,0 +1,37 @@
+"""A model loaded for a command, with a sign of life on a terminal."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from headatlas import Model
+
+__all__ = ["load_shown"]
+
+
+def load_shown(
+    model: str,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    revision: str | None,
+    trust_remote_code: bool,
+) -> Model:
+    """`load_model` with the options that the commands share."""
+    from headatlas import load_model
+
+    console = Console(stderr=True)
+    with console.status(escape(f"loading {model} …")) if console.is_terminal else nullcontext():
+        return load_model(
+            model,
+            dtype=dtype,
+            device=device,
+            device_map=device_map,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+        )
