@@ -73,7 +73,9 @@ def test_what_map_says(atlas):
     assert re.search(r"Any +\d+\.\d / +\d+\.\d %", text)
     assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d–\d+\.\d\]", text)
     assert re.search(r"anomalies \d+\.\d %", text) and re.search(r"seeds +correlate -?\d\.\d\d in", text)
-    assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−; accuracy", text)
+    assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−\n", text)
+    assert re.search(r"accuracy (\d\.\d\d,? ){3}on whole targets\n", text)
+    assert re.search(r"accuracy (\d\.\d\d,? ){3}on their tokens\n", text)
     assert "words: free, 2 fits: 3 updates, loss" in result.stderr
     assert "words: the model is no better than chance here: baseline NLL" in result.stderr  # random weights
     assert "\x1b[" not in result.stdout
@@ -167,7 +169,9 @@ def test_contrast(tiny, task, tmp_path):
     assert "ungated" in result.stdout and "seed 1" in result.stdout and "heads shut" in result.stdout
     found = json.loads(headatlas(*arguments, "--resume", "--json").stdout)
     assert found["contrast"] == "words without others" and set(found["gated"]) == {"0", "1"}
-    assert set(found["ungated"]) == {"retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy"}
+    assert set(found["ungated"]) == {
+        f"{side}_{name}" for side in ("retain", "forget") for name in ("nll", "accuracy", "token_accuracy")
+    }
     same = headatlas("contrast", "no/model", "--retain", task, "--forget", task, "--out", tmp_path / "x")
     assert fails(same, "two tasks are named 'words'")
 

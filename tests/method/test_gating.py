@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +19,7 @@ from headatlas.method import (
     evaluate,
     random_starts,
 )
-from headatlas.method.resources import token_budget
+from headatlas.method.resources import fit_conditions, token_budget
 from headatlas.task import Row
 from support.planted import planted_model, planted_rows
 from support.tiny import build_tiny, sample_ids
@@ -98,7 +100,15 @@ def test_accuracy_counts_rows_with_every_target_on_top(tiny):
         best.append(Row(tuple(ids), row.start))
     assert evaluate(tiny, best).accuracy == 1
     half = [Row((*row.ids[:-1], (row.ids[-1] + 1) % 100), row.start) for row in best[::2]] + best[1::2]
-    assert evaluate(tiny, half).accuracy == 0.5
+    found = evaluate(tiny, half)
+    assert found.accuracy == 0.5
+    shares = [1 - (place % 2 == 0) / len(row.target) for place, row in enumerate(best)]
+    assert found.token_accuracy == pytest.approx(sum(shares) / len(shares))
+    assert found.figures() == {
+        "nll": found.mean_nll,
+        "accuracy": 0.5,
+        "token_accuracy": found.token_accuracy,
+    }
 
 
 @pytest.mark.parametrize("fit", ["free", "pressed", "contrast"])
@@ -148,22 +158,28 @@ def test_an_update_worked_out_by_hand():
     torch.testing.assert_close(fit.logits[1, 0, 2], torch.tensor(-0.25), atol=1e-5, rtol=0)  # pressed down
 
 
-def test_agrees_with_an_ordinary_training_loop(tiny):
-    """torch's Adam, torch's clipping, one set at a time, one row at a time."""
-    chosen = settings(updates=4, batch=3, objective="paper", rate=0.3)
+@pytest.mark.parametrize(
+    ("clip", "momentum", "remove"),
+    [(1.0, (0.9, 0.999), [0.1] * 4), (0.1, (0.8, 0.99), [0.3, 0.1 * (1 + 4 / 3), 0.1 * (1 + 2 / 3), 0.1])],
+)
+def test_agrees_with_an_ordinary_training_loop(tiny, clip, momentum, remove):
+    """torch's Adam, torch's clipping, one set at a time, one row at a time; a push on remove or none."""
+    more = {"clip": clip, "momentum": momentum, "push": remove[0] / 0.1}
+    chosen = settings(updates=4, batch=3, objective="paper", rate=0.3, **more)
     fit = pressed(tiny, [5], chosen)
     fit.run()
     rows = rows_of(12)
     for number, sign in enumerate((1.0, -1.0)):
         logits = random_starts(tiny, chosen, [5])[0].double().requires_grad_()
-        adam = torch.optim.Adam([logits], lr=0.3)
+        adam = torch.optim.Adam([logits], lr=0.3, betas=momentum)
         for update in range(4):
             chosen_rows = [rows[place] for place in draw(12, 3, update, 5, 1)]
             loss = reference_nll(tiny, chosen_rows, torch.sigmoid(logits)).mean()
-            loss = loss - sign * 0.1 * logits.clamp(-4, 4).mean()
+            pressure = 0.1 if sign > 0 else -remove[update]
+            loss = loss - pressure * logits.clamp(-4, 4).mean()
             adam.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_([logits], 1.0)
+            torch.nn.utils.clip_grad_norm_([logits], clip)
             adam.step()
         torch.testing.assert_close(fit.logits[number].double(), logits.detach(), rtol=1e-3, atol=1e-3)
 
@@ -375,9 +391,62 @@ def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, budget):
     assert asked == {torch.device("cuda:1")}
 
 
+def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tiny):
+    """What PyTorch says of it on a GPU, told here by the model itself."""
+    plain = tiny.hf.forward
+    strict = []
+
+    def refuses(*args, **kwargs):
+        if torch.are_deterministic_algorithms_enabled():
+            strict.append(not torch.is_deterministic_algorithms_warn_only_enabled())
+            if strict[-1]:
+                raise RuntimeError("cumsum_cuda_kernel does not have a deterministic implementation")
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(tiny.hf, "forward", refuses)
+    normal = free(tiny, [0])
+    normal.run()
+    assert not strict and not normal.any_order
+    conditions = fit_conditions
+
+    @contextmanager
+    def as_on_a_gpu(model, longest):
+        with conditions(model, longest):
+            torch.use_deterministic_algorithms(True)
+            try:
+                yield
+            finally:
+                torch.use_deterministic_algorithms(False)
+
+    monkeypatch.setattr("headatlas.method.gating.fit_conditions", as_on_a_gpu)
+    fit = free(tiny, [0])
+    fit.run()
+    assert strict[0] and not strict[-1] and fit.any_order
+    torch.testing.assert_close(fit.logits, normal.logits)
+    strict.clear()
+    with as_on_a_gpu(tiny, 9):  # where the trial pass for the budget meets it first
+        monkeypatch.setattr("torch.cuda.synchronize", lambda device: None)
+        monkeypatch.setattr("torch.cuda.reset_peak_memory_stats", lambda device: None)
+        for name in ("memory_allocated", "max_memory_allocated", "memory_reserved"):
+            monkeypatch.setattr(f"torch.cuda.{name}", lambda device: 2**20)
+        monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (2**40, 2**40))
+        monkeypatch.setattr(RowTable, "passes", told_pass(RowTable.passes))
+        monkeypatch.setattr(
+            "torch.full", lambda shape, value, **options: torch.ones(shape, requires_grad=True)
+        )
+        monkeypatch.setattr(type(tiny), "device", torch.device("cuda:0"))
+        assert token_budget(tiny, RowTable(rows_of(12))) == 65_536
+    assert strict[0] and not strict[-1]
+
+
 def told_pass(plain):
     """Passes are put on the CPU, whatever the device."""
-    return lambda self, chosen, budget, device: plain(chosen, budget, "cpu")
+    bound = plain if hasattr(plain, "__self__") else None
+
+    def passes(self, chosen, budget, device):
+        return bound(chosen, budget, "cpu") if bound else plain(self, chosen, budget, "cpu")
+
+    return passes
 
 
 def test_when_nothing_helps_it_says_so(tiny):

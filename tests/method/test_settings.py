@@ -13,6 +13,7 @@ def test_paper_is_the_published_schedule():
     assert (paper.objective, paper.batch, paper.seeds, paper.pressure) == ("paper", 64, 10, 0.1)
     assert paper.free == Stage(500, 0.1, 0.01) and paper.pressed == Stage(500, 0.5, 0.1)
     assert (paper.clip, paper.limit, paper.start) == (1.0, 4.0, (0.0, 1.0))
+    assert (paper.push, paper.momentum) == (1.0, (0.9, 0.999))
 
 
 def test_quick_has_three_seeds_or_more():
@@ -26,7 +27,7 @@ def test_changes():
     assert PRESETS["paper"].seeds == 10  # the preset is as it was
 
 
-@pytest.mark.parametrize(("tokens", "batch"), [(45.0, 4), (16.0, 10), (5.7, 12), (1.0, 12), (900.0, 4)])
+@pytest.mark.parametrize(("tokens", "batch"), [(45.0, 2), (12.0, 3), (5.7, 6), (1.0, 12), (900.0, 2)])
 def test_a_batch_that_suits_the_targets(tokens, batch):
     assert resolve("quick").for_targets(tokens).batch == batch
     assert resolve("quick", batch=9).for_targets(tokens).batch == 9

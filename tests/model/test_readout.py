@@ -68,3 +68,24 @@ def test_the_model_is_itself_again_afterwards():
     with pytest.raises(IndexError):
         model.logits_at(sample_ids(2, 7), torch.tensor([0]), torch.tensor([99]))
     assert model.hf.lm_head is before
+
+
+def test_memory_that_ran_out_during_the_trial_says_nothing_about_the_model():
+    """The next call tries again, rather than use what was never proved."""
+    model = load_model(build_tiny("llama"), check=False)
+    plain, calls = model.hf.forward, []
+
+    def once_too_large(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        out = plain(*args, **kwargs)
+        out.logits = out.logits - out.logits.mean(dim=1, keepdim=True)  # mixes positions: not to be picked
+        return out
+
+    model.hf.forward = once_too_large
+    ids = sample_ids(2, 7)
+    with pytest.raises(torch.OutOfMemoryError):
+        model.logits_at(ids, ROWS, POSITIONS)
+    wanted = model.hf(input_ids=ids, use_cache=False).logits[ROWS, POSITIONS]
+    torch.testing.assert_close(model.logits_at(ids, ROWS, POSITIONS), wanted)

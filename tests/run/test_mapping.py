@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
-from headatlas import RequestError, TaskError, contrast_heads, load_model, load_task, map_heads, open_atlas
+from headatlas import (
+    AtlasError,
+    RequestError,
+    TaskError,
+    contrast_heads,
+    load_model,
+    load_task,
+    map_heads,
+    open_atlas,
+)
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, small_run, write_task
 from support.tiny import build_tiny
@@ -56,7 +66,15 @@ def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
     resolved = run.settings["resolved"]
     assert resolved["batch"] == 4 and resolved["free"]["updates"] == 5 and resolved["objective"] == "bounded"
     assert set(run.made_with) == {"headatlas", "torch", "transformers", "numpy", "python", "device"}
-    assert set(run.baseline) == {"nll", "accuracy", "chance_nll", "gain", "gain_error", "rows"}
+    assert set(run.baseline) == {
+        "nll",
+        "accuracy",
+        "token_accuracy",
+        "chance_nll",
+        "gain",
+        "gain_error",
+        "rows",
+    }
     fit = open_atlas(tmp_path / "atlas").fit("words", 0, "retain")
     assert fit.facts["seconds"] > 0 and fit.facts["tokens"] > 0 and fit.facts["nll"] > 0
     json.loads((tmp_path / "atlas" / "atlas.json").read_text())  # plain JSON
@@ -165,3 +183,58 @@ def test_smollm2(tmp_path):
     assert base["nll"] < 1 and base["nll"] < base["chance_nll"] - 1 and base["accuracy"] > 0.2
     assert atlas.run("aba").baseline["nll"] < atlas.run("aba").baseline["chance_nll"] - 1
     assert atlas.gates("syntax").shape == (1, 3, 30, 9)
+
+
+def test_a_refused_request_leaves_nothing_behind(model, task, tmp_path):
+    """One task cannot be added: the other is not entered either, and may be asked for otherwise."""
+    other = write_task(tmp_path / "new.jsonl", seed=1)
+    small_run(model, task, tmp_path / "atlas")
+    with pytest.raises(AtlasError, match=r"has 'words' already, made with batch 4 instead of 5"):
+        map_heads(
+            model, [str(other), str(task)], out=tmp_path / "atlas", resume=True, **{**SMALL, "batch": 5}
+        )
+    assert open_atlas(tmp_path / "atlas").tasks == ["words"]
+    assert small_run(model, other, tmp_path / "atlas", resume=True).tasks == ["words", "new"]
+
+
+def test_a_run_of_which_nothing_came_can_be_asked_for_otherwise(model, task, tmp_path):
+    class Stop(Notes):
+        def stage(self, *facts):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small_run(model, task, tmp_path / "atlas", progress=Stop())
+    atlas = small_run(model, task, tmp_path / "atlas", resume=True, batch=3)
+    assert atlas.run("words").settings["resolved"]["batch"] == 3
+
+    class StopLater(Notes):
+        def step(self, step):
+            if step.update == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small_run(model, task, tmp_path / "begun", progress=StopLater())
+    with pytest.raises(AtlasError, match="batch 4 instead of 3"):  # work in progress is not thrown away
+        small_run(model, task, tmp_path / "begun", resume=True, batch=3)
+
+
+def test_what_was_made_earlier_keeps_its_story(model, task, tmp_path, monkeypatch):
+    small_run(model, task, tmp_path / "atlas", seeds=2)
+    monkeypatch.setattr(sys.modules["headatlas.run.prepare"], "version", lambda name: "99")
+    atlas = small_run(model, task, tmp_path / "atlas", resume=True, seeds=1)
+    assert atlas.run("words").settings["resolved"]["seeds"] == 2
+    assert atlas.run("words").made_with["torch"] != "99"
+    atlas = small_run(model, task, tmp_path / "atlas", resume=True, seeds=3)
+    assert atlas.run("words").settings["resolved"]["seeds"] == 3
+    made = [atlas.fit("words", seed, "retain").facts["made_with"]["torch"] for seed in range(3)]
+    assert made[:2] == [atlas.run("words").made_with["torch"]] * 2 and made[2] == "99"
+
+
+def test_a_sample_is_said_to_be_one(model, tmp_path):
+    write_task(tmp_path / "words.jsonl", records=90)
+    description = {"name": "few", "source": {"file": "words.jsonl"}, "rows": 50}
+    description |= {"prompt": "{prompt}", "target": "{target}"}
+    (tmp_path / "few.yaml").write_text(json.dumps(description))
+    notes = Notes()
+    small_run(model, tmp_path / "few.yaml", None, updates=1, progress=notes)
+    assert "few: a fair sample of 50 of its 90 records" in notes.notes

@@ -65,8 +65,9 @@ def test_a_tokeniser_that_puts_a_space_before_every_text():
     tokenizer = sentence_piece()
     pieces = tokenizer.convert_ids_to_tokens
     assert pieces(tokenizer("ab")["input_ids"]) == ["▁ab"]
-    assert pieces(tokens_of(tokenizer, "ab")) == ["ab"]  # the text goes on: no space
-    assert pieces(tokens_of(tokenizer, " ab")) == ["▁ab"]  # one space, not two
+    bare, spaced = tokens_of(tokenizer, ["ab", " ab"])
+    assert pieces(bare) == ["ab"]  # the text goes on: no space
+    assert pieces(spaced) == ["▁ab"]  # one space, not two
     (row,) = rows(tokenizer, ("x:", " ab a")).train
     assert pieces(list(row.ids)) == ["▁", "x", ":", "▁ab", "▁a"]
     assert row.start == 3

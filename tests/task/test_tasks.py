@@ -89,6 +89,78 @@ def test_what_is_held_out_depends_on_the_text_alone(tmp_path):
     assert not first & {item.prompt for item in second.train}  # a repeated text is on one side only
 
 
+def test_all_answers_to_one_prompt_are_on_one_side(tmp_path):
+    """A problem with many solutions is not both learned from and held out."""
+    records = [
+        {"prompt": f"problem {n}", "target": f" way {way}"} for n in range(50) for way in range(1 + n % 8)
+    ]
+    random.Random(2).shuffle(records)
+    write(tmp_path / "x.jsonl", records)
+    items = Task(spec(test=0.2), tmp_path).items()
+    assert not {item.prompt for item in items.train} & {item.prompt for item in items.test}
+    assert len(items.train) + len(items.test) == len(records)
+    assert 3 <= len({item.prompt for item in items.test}) <= 20  # more answers do not hold a prompt out
+
+
+def test_where_all_have_one_prompt_texts_are_held_out(tmp_path):
+    records = [{"prompt": "Say a word:", "target": f" word{n}"} for n in range(60)]
+    write(tmp_path / "x.jsonl", [*records, *records])
+    items = Task(spec(), tmp_path).items()
+    assert items.test and not {item.target for item in items.train} & {item.target for item in items.test}
+
+
+def test_generators_of_one_name_are_not_mixed_up(tmp_path):
+    for place, letter in (("one", "A"), ("two", "B")):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "gen.py").write_text(
+            f"def make():\n    return [{{'prompt': str(n), 'target': '{letter}'}} for n in range(40)]\n"
+        )
+        task = {
+            "name": place,
+            "source": {"generator": "gen:make"},
+            "prompt": "{prompt}",
+            "target": "{target}",
+        }
+        (folder / "task.yaml").write_text(yaml.safe_dump(task))
+    for place, letter in (("one", "A"), ("two", "B"), ("one", "A")):
+        items = load_task(tmp_path / place / "task.yaml", trust_code=True).items()
+        assert {item.target for item in items.train} == {letter}
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        "headatlas.model:load_model",
+        "headatlas.task.records:import_module",
+        "headatlas.task.generatorsx:f",
+        "os:listdir",
+    ],
+)
+def test_only_our_generators_run_untrusted(tmp_path, generator):
+    """Not every function of ours: some can be told to run foreign code."""
+    task = {"name": "x", "source": {"generator": generator}, "prompt": "{prompt}", "target": "{target}"}
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
+    with pytest.raises(TaskError, match="if you trust it"):
+        load_task(tmp_path / "task.yaml").items()
+
+
+def test_a_wrong_byte_in_csv_is_found(tmp_path):
+    lines = ["prompt,target", *(f"question {n},answer" for n in range(9000))]
+    data = bytearray("\n".join(lines).encode())
+    place = len(data) - 7
+    data[place] = 0xFF
+    (tmp_path / "x.csv").write_bytes(data)
+    with pytest.raises(TaskError, match=rf"not valid UTF-8: line 9001, byte {place} of the file"):
+        load_task(tmp_path / "x.csv").items()
+
+
+@pytest.mark.parametrize("name", ["blimp/", "blimp/<paradigm>"])
+def test_a_family_is_no_task(name):
+    with pytest.raises(TaskError, match="67 paradigms"):
+        load_task(name)
+
+
 def test_the_hash_tells_tasks_apart(tmp_path):
     write(tmp_path / "x.jsonl")
     plain = Task(spec(), tmp_path).items().content_hash
@@ -145,7 +217,7 @@ def refused(words, run):
         ([{"question": "a", "answer": "b"}] * 30, ["no column 'prompt'", "question, answer"]),
         ([{"prompt": "a", "target": " "}] * 30, ["empty target", "record 1"]),
         ([{"prompt": "a", "target": None}] * 30, ["empty target"]),
-        ([{"prompt": "a", "target": "b"}] * 30, ["too few to hold some out"]),
+        ([{"prompt": "a", "target": "b"}] * 30, ["too few (or too much alike) to hold some out"]),
         ([], ["no records"]),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -12,7 +13,20 @@ import xarray as xr
 from headatlas.atlas.scores import SCORES, THRESHOLD, roles_of
 from headatlas.core import ROLES
 
-__all__ = ["Interval", "Summary", "always", "any_seed", "interval", "seed_correlation", "shares", "summarise"]
+__all__ = [
+    "HELD_OUT",
+    "Interval",
+    "Summary",
+    "always",
+    "any_seed",
+    "interval",
+    "seed_correlation",
+    "shares",
+    "summarise",
+]
+
+#: what is measured on held-out rows
+HELD_OUT = ("nll", "accuracy", "token_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +43,9 @@ class Summary:
     """A task in numbers; shares are of all heads.
 
     `always` and `any`: role -> share (the paper's Table 2). `per_seed`: role -> mean share with its interval.
-    `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll` and
-    `accuracy`: held-out figures of baseline, retain and remove.
+    `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll`,
+    `accuracy` (rows with the whole target right) and `token_accuracy`: held-out figures of baseline, retain
+    and remove.
     """
 
     task: str
@@ -43,6 +58,7 @@ class Summary:
     correlation: dict[str, float | None]
     nll: dict[str, float]
     accuracy: dict[str, float]
+    token_accuracy: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,10 +112,9 @@ def summarise(
     scores: xr.Dataset,
     *,
     threshold: float = THRESHOLD,
-    nll: dict[str, float] | None = None,
-    accuracy: dict[str, float] | None = None,
+    held_out: Mapping[str, dict[str, float]] | None = None,
 ) -> Summary:
-    """All that `headatlas map` says about a task."""
+    """All that `headatlas map` says about a task; `held_out` is nll, accuracy, token_accuracy -> figures."""
     per_seed = [shares(scores.isel(seed=place), threshold) for place in range(scores.sizes["seed"])]
     words = roles_of(scores, threshold).values
     return Summary(
@@ -111,6 +126,5 @@ def summarise(
         per_seed={role: interval(np.array([share[role] for share in per_seed])) for role in ROLES},
         anomalies=float((words == "anomaly").sum() / max(1, (words != "").sum())),
         correlation={name: seed_correlation(scores[name]) for name in SCORES.values()},
-        nll=nll or {},
-        accuracy=accuracy or {},
+        **{name: dict((held_out or {}).get(name, {})) for name in HELD_OUT},
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.agreement import Summary, always, any_seed, summarise
+from headatlas.atlas.agreement import HELD_OUT, Summary, always, any_seed, summarise
 from headatlas.atlas.records import Fit, Run
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
@@ -73,13 +73,16 @@ class Atlas:
 
     def gates(self, task: str, method: str = "gating") -> xr.DataArray:
         """[seed, fit, layer, head] of the seeds that are finished."""
-        self._require(task, method)
-        seeds = self.seeds(task, method)
-        if not seeds:
-            raise AtlasError(f"no seed of {task!r} is finished; go on with 'headatlas map … --resume'.")
+        seeds = self._finished_seeds(task, method)
         fits = [fit for fit in FITS if (seeds[0], fit) in self._fits[method, task]]
         values = np.stack([[self._fits[method, task][seed, fit].gates for fit in fits] for seed in seeds])
         return self._labelled(values, seed=seeds, fit=fits).rename("gate").assign_attrs(task=task)
+
+    def _finished_seeds(self, task: str, method: str) -> list[int]:
+        self._require(task, method)
+        if seeds := self.seeds(task, method):
+            return seeds
+        raise AtlasError(f"no seed of {task!r} is finished; go on with 'headatlas map … --resume'.")
 
     def _labelled(self, values: np.ndarray, **axes: Any) -> xr.DataArray:
         layers, heads = self.spec.shape
@@ -88,7 +91,7 @@ class Atlas:
 
     def trajectory(self, task: str, fit: str, method: str = "gating") -> xr.DataArray:
         """[seed, update, layer, head]: the gates on their way, at the updates that were kept."""
-        fits = [self.fit(task, seed, fit, method) for seed in self.seeds(task, method)]
+        fits = [self.fit(task, seed, fit, method) for seed in self._finished_seeds(task, method)]
         updates = fits[0].path_updates
         values = np.stack([one.path for one in fits])
         layers, heads = self.spec.shape
@@ -135,15 +138,16 @@ class Atlas:
     def summary(self, task: str, threshold: float = THRESHOLD) -> Summary:
         """The task in numbers, with held-out figures where they were measured."""
         run = self.run(task)
-        nll, accuracy = {}, {}
-        if run.baseline:
-            nll["baseline"], accuracy["baseline"] = run.baseline["nll"], run.baseline["accuracy"]
-        for fit in ("retain", "remove"):
-            facts = [self.fit(task, seed, fit).facts for seed in self.seeds(task)]
-            if facts and all("nll" in one for one in facts):
-                nll[fit] = float(np.mean([one["nll"] for one in facts]))
-                accuracy[fit] = float(np.mean([one["accuracy"] for one in facts]))
-        return summarise(task, self.scores(task), threshold=threshold, nll=nll, accuracy=accuracy)
+        held_out: dict[str, dict[str, float]] = {name: {} for name in HELD_OUT}
+        facts = {
+            fit: [self.fit(task, seed, fit).facts for seed in self.seeds(task)]
+            for fit in ("retain", "remove")
+        }
+        for name, figures in held_out.items():
+            for fit, found in {"baseline": [run.baseline], **facts}.items():
+                if found and all(name in one for one in found):
+                    figures[fit] = float(np.mean([one[name] for one in found]))
+        return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def to_table(self) -> pd.DataFrame:
         """Tidy: one line per method, task, seed, fit and head; also of seeds that are not finished yet."""

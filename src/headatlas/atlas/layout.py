@@ -36,7 +36,9 @@ __all__ = [
 SCHEMA = 1
 ATLAS, LOCK = "atlas.json", "atlas.lock"
 _DRAFT = ".*.safetensors.*.tmp"
-RESUME = "What is finished is safe; go on with --resume when this is mended."
+RESUME = (
+    "What is finished is safe; when this is mended, the same command goes on (map, contrast: with --resume)."
+)
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,10 @@ class Store:
         if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
             raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
         if ours.dtype != theirs.dtype:
-            raise AtlasError(f"{self.root} maps {ours.name} in {ours.dtype}, not in {theirs.dtype}.")
+            raise AtlasError(
+                f"{self.root} maps {ours.name} in {ours.dtype}, not in {theirs.dtype}; "
+                f"say --dtype {ours.dtype} or choose another --out."
+            )
 
     def save(self) -> None:
         """Write `atlas.json`."""
@@ -121,21 +125,33 @@ class Store:
 
         write_whole(self.root / ATLAS, write, RESUME)
 
-    def add(self, run: Run) -> Run:
-        """Enter a run, or find the same one; one that was made otherwise is refused."""
-        known = self.runs.get((run.method, run.task))
-        if known is None:
-            self.runs[run.method, run.task] = run
+    def add(self, *runs: Run) -> list[Run]:
+        """Enter runs, or find the same ones. If one of them was made otherwise, all are refused; one of
+        which nothing has come yet is replaced."""
+        entered: list[Run] = []
+        for run in runs:
+            known = self.runs.get((run.method, run.task))
+            if known is None or (known.identity != run.identity and not self._has_come(known)):
+                entered.append(run)
+            elif known.identity != run.identity:
+                raise AtlasError(
+                    f"{self.root} has {run.task!r} already, made with {_difference(known, run)}; "
+                    "choose another --out or ask for the same."
+                )
+            else:
+                more = _seeds(run) > _seeds(known)
+                entered.append(replace(known, settings=run.settings) if more else known)
+        changed = [run for run in entered if self.runs.get((run.method, run.task)) != run]
+        self.runs.update({(run.method, run.task): run for run in entered})
+        if changed:
             self.save()
-            return run
-        if known.identity != run.identity:
-            raise AtlasError(
-                f"{self.root} has {run.task!r} already, made with {_difference(known, run)}; "
-                "choose another --out or ask for the same."
-            )
-        if known.settings != run.settings or known.made_with != run.made_with:  # more seeds, another version
-            return self.update(run, settings=run.settings, made_with=run.made_with)
-        return known
+        return entered
+
+    def _has_come(self, run: Run) -> bool:
+        """Is there a fit of this run, finished or in progress?"""
+        work = work_path(self.root, run.method, run.task, "").name.removesuffix(".safetensors")
+        begun = (self.root / "work").glob(f"{escape(work)}*.safetensors")
+        return bool(self.finished(run)) or any(begun)
 
     def update(self, run: Run, **changes: Any) -> Run:
         """Change what is said about a run (its baseline)."""
@@ -204,6 +220,10 @@ class Store:
         path = work_path(self.root, run.method, run.task, stage)
         with writing(path, RESUME):
             path.unlink(missing_ok=True)
+
+
+def _seeds(run: Run) -> int:
+    return int(run.settings.get("resolved", {}).get("seeds", 0))
 
 
 def _difference(known: Run, wanted: Run) -> str:

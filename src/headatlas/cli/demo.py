@@ -19,11 +19,21 @@ def demo(
 
     Called again it goes on where it was, or shows what is there.
     """
+    from headatlas import AtlasError, load_task
     from headatlas.atlas import Store
-    from headatlas.cli.map import map_
+    from headatlas.cli.loading import load_shown
+    from headatlas.cli.map import show_map
     from headatlas.cli.plot import plot
 
-    map_("smollm2", ["math", "syntax"], out=out, resume=Store.exists(Path(out)))
+    there = Store.exists(Path(out))
+    tasks = [load_task(name) for name in ("math", "syntax")]
+    loaded = load_shown("smollm2", "fast", None, None, None, False)
+    try:
+        show_map(loaded, tasks, out, resume=there, goes_on="calling the demo again")
+    except AtlasError as error:
+        if not there:
+            raise
+        raise AtlasError(f"{error} For the demo: delete {out} and call it again.") from error
     plot(out, kind="agreement")
     Console(soft_wrap=True, highlight=False).print(
         f"[dim]the map: {escape(out)}/agreement.png; other figures: headatlas plot {escape(out)} --kind …[/]"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -26,9 +27,10 @@ from headatlas.cli.options import (
 from headatlas.cli.progress import ShownProgress
 
 if TYPE_CHECKING:
+    from headatlas import Model, Task
     from headatlas.atlas import Interval, Summary
 
-__all__ = ["map_", "show_summary"]
+__all__ = ["map_", "show_map", "show_summary"]
 
 
 def map_(
@@ -54,16 +56,39 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter."""
-    from headatlas import load_task, map_heads
+    from headatlas import load_task
     from headatlas.method import resolve
     from headatlas.run import distinct_tasks, require_sound
 
     if method != "gating":
         raise UnknownNameError("method", method, ["gating"])
-    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
+    asked: dict[str, Any] = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
+    resolve(preset, **asked)
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
     require_sound(max_tokens, out, resume)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+    show_map(
+        loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
+    )
+
+
+def show_map(
+    loaded: Model,
+    tasks: Sequence[Task],
+    out: str,
+    *,
+    resume: bool,
+    preset: str = "quick",
+    max_tokens: int | None = None,
+    as_json: bool = False,
+    goes_on: str = "the same command with --resume",
+    **asked: Any,
+) -> None:
+    """Fit with a bar, then say what came out; `asked` changes the preset."""
+    from headatlas import map_heads
+    from headatlas.method import resolve
+
+    settings = resolve(preset, **asked)
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
         spec = loaded.spec
@@ -73,20 +98,9 @@ def map_(
             f"{settings.pressed.updates} updates, "
             f"{f'batch {settings.batch}, ' if settings.batch else ''}{settings.seeds} seeds"
         )
-    with ShownProgress(quiet=as_json) as progress:
-        atlas = map_heads(
-            loaded,
-            tasks,
-            out=out,
-            resume=resume,
-            preset=preset,
-            seeds=seeds,
-            updates=updates,
-            batch=batch,
-            objective=objective,
-            max_tokens=max_tokens,
-            progress=progress,
-        )
+    with ShownProgress(as_json, goes_on) as progress:
+        given = {"preset": preset, "max_tokens": max_tokens, **asked}
+        atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
     summaries = [atlas.summary(one.name) for one in tasks]
     if as_json:
         typer.echo(json.dumps({"atlas": out, "tasks": [summary.to_json() for summary in summaries]}))
@@ -121,10 +135,11 @@ def show_summary(console: Console, summary: Summary) -> None:
         f"  seeds    correlate {number(correlation['facilitation'])} in facilitation, "
         f"{number(correlation['interference'])} in interference"
     )
-    if {"baseline", "retain", "remove"} <= summary.nll.keys():
-        nll, right = summary.nll, summary.accuracy
-        console.print(
-            f"  held out NLL {nll['baseline']:.2f} ungated, {nll['retain']:.2f} with G+, "
-            f"{nll['remove']:.2f} with G−; accuracy {right['baseline']:.2f}, {right['retain']:.2f}, "
-            f"{right['remove']:.2f}"
-        )
+    words = (
+        ("  held out NLL {:.2f} ungated, {:.2f} with G+, {:.2f} with G−", summary.nll),
+        ("           accuracy {:.2f}, {:.2f}, {:.2f} on whole targets", summary.accuracy),
+        ("           accuracy {:.2f}, {:.2f}, {:.2f} on their tokens", summary.token_accuracy),
+    )
+    for text, figures in words:
+        if {"baseline", "retain", "remove"} <= figures.keys():
+            console.print(text.format(figures["baseline"], figures["retain"], figures["remove"]))

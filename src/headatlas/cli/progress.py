@@ -19,9 +19,13 @@ _STAGES = {"pressed": "retain + remove", "measure": "held-out items"}
 
 
 class ShownProgress:
-    """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error."""
+    """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error.
 
-    def __init__(self, quiet: bool = False) -> None:
+    `goes_on` names what goes on after Ctrl-C.
+    """
+
+    def __init__(self, quiet: bool = False, goes_on: str = "the same command with --resume") -> None:
+        self._goes_on = goes_on
         self._console = Console(stderr=True, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal and not quiet
         self._quiet = quiet
@@ -50,7 +54,7 @@ class ShownProgress:
         if self._live:
             self._bars.stop()
         if kind is KeyboardInterrupt:
-            self._console.print("stopped; the same command with --resume goes on from here")
+            self._console.print(f"stopped; {self._goes_on} goes on from here")
 
     def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
         self._name = escape(f"{task}: {_STAGES.get(stage, stage)}, {sets} fits")

@@ -27,7 +27,7 @@ def table(
         raise RequestError(f"{out!r} is no table; its name ends in .csv or .parquet.")
     frame = open_atlas(folder).to_table()
     if as_json:
-        typer.echo(frame.to_json(orient="records"))
+        typer.echo(frame.to_json(orient="records", double_precision=15))
     elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
     else:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from headatlas.core import FitError
 from headatlas.method.batches import RowTable, draw
-from headatlas.method.likelihood import row_nll
+from headatlas.method.likelihood import NO_ROOM, row_nll
 from headatlas.method.resources import (
     allow_any_order,
     can_checkpoint,
@@ -103,9 +103,9 @@ class GateFit:
         for head in model.spec:
             self._there[head.layer, head.head] = 1
         self._there = self._there.to(model.device)
-        self._pressures = self._pressure_of_sets()
         self.budget = budget
         self.checkpointing = False
+        self.any_order = False
         self.update = 0
         self.logits = torch.nan_to_num(starts.float()).to(model.device).clone()
         if settings.objective == "bounded":
@@ -114,8 +114,11 @@ class GateFit:
         self._path: list[Tensor] = []
         self._losses: list[Tensor] = []
 
-    def _pressure_of_sets(self) -> Tensor:
-        pressures = [_SIGN[fit] * self.settings.pressure for _, fit in self.sets]
+    def _pressures_now(self) -> Tensor:
+        """[set, 1, 1]: pulls logits up where it is positive."""
+        left = 1 - self.update / max(1, self.schedule.updates - 1)
+        pushes = {"remove": 1 + (self.settings.push - 1) * left}
+        pressures = [_SIGN[fit] * self.settings.pressure * pushes.get(fit, 1.0) for _, fit in self.sets]
         return torch.tensor(pressures, device=self.model.device).view(-1, 1, 1)
 
     @property
@@ -133,6 +136,7 @@ class GateFit:
                 self.budget = token_budget(self.model, self.rows)
             while not self.done:
                 losses, tokens = self._step()
+                self.any_order = torch.is_deterministic_algorithms_warn_only_enabled()
                 if after is not None:
                     after(Step(self.stage, self.update, self.schedule.updates, float(losses.mean()), tokens))
 
@@ -140,7 +144,7 @@ class GateFit:
         settings = self.settings
         gradient, losses, tokens = self._task_gradient()
         inside = self.logits.abs() <= settings.limit  # the bound itself included: pressure can lead back
-        gradient = (gradient - self._pressures * inside / self._there.sum()) * self._there
+        gradient = (gradient - self._pressures_now() * inside / self._there.sum()) * self._there
         norm = gradient.flatten(1).norm(dim=1)
         self._require_finite(losses, norm)
         gradient = gradient * (settings.clip / (norm + 1e-6)).clamp(max=1).view(-1, 1, 1)
@@ -185,10 +189,7 @@ class GateFit:
         elif not self.checkpointing and can_checkpoint(self.model):
             self.checkpointing = True
         else:
-            raise FitError(
-                f"{self.name}: one row at a time does not fit in memory; take a smaller dtype, a larger "
-                "device or --device-map auto."
-            )
+            raise FitError(f"{self.name}: {NO_ROOM}")
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
@@ -291,7 +292,6 @@ class GateFit:
         self.update, self.budget = int(facts["update"]), facts["budget"]
         self.checkpointing = bool(facts["checkpointing"])
         device = self.model.device
-        self._pressures = self._pressure_of_sets()
         self.logits = torch.from_numpy(arrays["logits"].copy()).to(device)
         self._mean = torch.from_numpy(arrays["mean"].copy()).to(device)
         self._square = torch.from_numpy(arrays["square"].copy()).to(device)

@@ -12,21 +12,26 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from headatlas.core import FitError
 from headatlas.method.batches import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["Outcome", "evaluate", "is_out_of_memory", "row_nll"]
+__all__ = ["NO_ROOM", "Outcome", "evaluate", "is_out_of_memory", "row_nll"]
 
+NO_ROOM = (
+    "one row at a time does not fit in memory; take a smaller dtype, a larger device or --device-map auto."
+)
 _NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Per row: mean negative log-likelihood of its target tokens, in nats; are all of them the top choice?"""
+    """Per row: mean negative log-likelihood of its target tokens, in nats; the share of them that are the
+    top choice."""
 
     nll: Tensor
-    correct: Tensor
+    right: Tensor
 
     @property
     def mean_nll(self) -> float:
@@ -34,7 +39,15 @@ class Outcome:
 
     @property
     def accuracy(self) -> float:
-        return float(self.correct.float().mean())
+        """The share of rows with every target token on top."""
+        return float((self.right == 1).float().mean())
+
+    @property
+    def token_accuracy(self) -> float:
+        return float(self.right.mean())
+
+    def figures(self) -> dict[str, float]:
+        return {"nll": self.mean_nll, "accuracy": self.accuracy, "token_accuracy": self.token_accuracy}
 
 
 def row_nll(model: Model, batch: Pass, logits: Tensor | None = None) -> Tensor:
@@ -67,8 +80,10 @@ def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int =
         try:
             return _evaluate(model, rows, gates, budget)
         except RuntimeError as error:
-            if not is_out_of_memory(error) or budget <= max(len(row.ids) for row in rows):
+            if not is_out_of_memory(error):
                 raise
+        if budget <= max(len(row.ids) for row in rows):
+            raise FitError(NO_ROOM)
         budget //= 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -76,7 +91,7 @@ def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int =
 
 def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Outcome:
     nll = torch.zeros(len(rows))
-    correct = torch.zeros(len(rows), dtype=torch.bool)
+    right = torch.zeros(len(rows))
     values = None if gates is None else torch.as_tensor(gates, dtype=torch.float32)
     for batch in RowTable(rows).passes(np.arange(len(rows))[:, None], budget, model.device):
         members = batch.members.cpu()
@@ -84,6 +99,6 @@ def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Out
         with nullcontext() if chosen is None else model.gates(chosen):
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)
         nll[members] = row_nll(model, batch, logits).cpu()
-        wrong = logits.argmax(-1) != batch.targets.to(logits.device)
-        correct[members] = (_by_row(wrong.float(), batch).sum(1) == 0).cpu()
-    return Outcome(nll, correct)
+        hits = logits.argmax(-1) == batch.targets.to(logits.device)
+        right[members] = (_by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)).cpu()
+    return Outcome(nll, right)

@@ -52,7 +52,7 @@ def fit_conditions(model: Model, longest: int) -> Iterator[None]:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True)
         with warnings.catch_warnings(), model.plain_attention() if plain else nullcontext():
-            if on_gpu:  # said once by `allow_any_order`, not at every update
+            if on_gpu:  # `GateFit.any_order` says it, not a warning at every update
                 warnings.filterwarnings("ignore", message=".*deterministic.*")
             yield
     finally:
@@ -92,14 +92,18 @@ def token_budget(model: Model, rows: RowTable) -> int:
     }
     (trial,) = rows.passes(chosen[:, None], 10**9, model.device)
     before = {}
-    for device in devices:
-        torch.cuda.synchronize(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        before[device] = torch.cuda.memory_allocated(device)
     try:
         with model.gates(gates):
+            with torch.no_grad():  # what is tried once per model is not to be counted
+                row_nll(model, trial)
+            for device in devices:
+                torch.cuda.synchronize(device)
+                torch.cuda.reset_peak_memory_stats(device)
+                before[device] = torch.cuda.memory_allocated(device)
             row_nll(model, trial).sum().backward()
     except RuntimeError as error:
+        if allow_any_order(error):
+            return token_budget(model, rows)
         if not is_out_of_memory(error):
             raise
         return longest

@@ -13,7 +13,8 @@ __all__ = ["OBJECTIVES", "PRESETS", "TARGETS_PER_BATCH", "GatingSettings", "Stag
 #: so that no gate can drift to where pressure no longer reaches it.
 OBJECTIVES = ("paper", "bounded")
 #: what a gradient is worth depends on the target tokens behind it, not on the rows
-TARGETS_PER_BATCH = 160
+TARGETS_PER_BATCH = 36
+_ROWS = 2, 12
 _MOST = {"batch": 100_000, "seeds": 1000, "updates": 1_000_000}
 
 
@@ -36,9 +37,10 @@ class GatingSettings:
     """One way to fit gates.
 
     `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
-    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 4 to 12. `start` is the range
+    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 2 to 12. `start` is the range
     that the gates of the free fit are drawn from, `held_out` the number of rows that finished gates are
-    measured on.
+    measured on. With `push` the pressure of remove begins so many times stronger and falls in a straight
+    line to its value: few updates are then enough to shut what nobody needs.
     """
 
     objective: str
@@ -47,6 +49,7 @@ class GatingSettings:
     batch: int | None
     seeds: int
     pressure: float = 0.1
+    push: float = 1.0
     clip: float = 1.0
     limit: float = 4.0
     start: tuple[float, float] = (0.0, 1.0)
@@ -69,7 +72,8 @@ class GatingSettings:
         """With a batch, for a task whose targets have so many tokens on average."""
         if self.batch is not None:
             return self
-        return replace(self, batch=min(12, max(4, round(TARGETS_PER_BATCH / tokens))))
+        least, most = _ROWS
+        return replace(self, batch=min(most, max(least, round(TARGETS_PER_BATCH / tokens))))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,11 +83,14 @@ PRESETS = {
     "paper": GatingSettings("paper", Stage(500, 0.1, 0.01), Stage(500, 0.5, 0.1), batch=64, seeds=10),
     "quick": GatingSettings(
         "bounded",
-        Stage(15, 0.5, 0.15),
-        Stage(30, 0.5, 0.1),
+        Stage(30, 0.5, 0.15),
+        Stage(60, 0.5, 0.1),
         batch=None,
         seeds=3,
+        push=2.0,
+        clip=0.1,
         start=(0.5, 1.0),
+        momentum=(0.8, 0.999),
         held_out=48,
     ),
 }

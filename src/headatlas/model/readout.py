@@ -37,27 +37,32 @@ class _Picking(nn.Module):
             return getattr(self.inner, name)
 
 
+#: parent, name in it, unembedding
+_Place = tuple[nn.Module, str, nn.Module]
+
+
 class Readout:
     """Logits of a model at chosen places."""
 
     def __init__(self, hf: Any) -> None:
         self._hf = hf
-        self._place: tuple[nn.Module, str, nn.Module] | None = None
+        self._place: _Place | None = None
         self._tried = False
 
     def __call__(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         """[wanted, vocabulary]: the logits at `positions[i]` of row `rows[i]` of `ids`."""
         if not self._tried:
             self._try(ids)
-        return self._picked(ids, rows, positions) if self._place else self._all(ids, rows, positions)
+        if self._place is None:
+            return self._all(ids, rows, positions)
+        return self._picked(self._place, ids, rows, positions)
 
     def _all(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         logits = self._hf(input_ids=ids, use_cache=False).logits
         return logits[rows.to(logits.device), positions.to(logits.device)]
 
-    def _picked(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
-        assert self._place is not None
-        parent, child, inner = self._place
+    def _picked(self, place: _Place, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
+        parent, child, inner = place
         picking = _Picking(inner)
         picking.wanted = rows, positions
         parent._modules[child] = picking
@@ -71,22 +76,21 @@ class Readout:
 
         As many rows as are asked for: gates may be in force that have one set per row.
         """
-        self._tried = True
         output = self._hf.get_output_embeddings()
         name = next((name for name, module in self._hf.named_modules() if module is output), None)
         if output is None or not name:
+            self._tried = True
             return
         parent, _, child = name.rpartition(".")
-        self._place = self._hf.get_submodule(parent), child, output
+        place = self._hf.get_submodule(parent), child, output
         ids = like[:, :8]
         rows = torch.arange(len(ids), device=ids.device).repeat(2)
         positions = torch.arange(len(rows), device=ids.device) % ids.shape[1]
         with torch.no_grad():
             wanted = self._all(ids, rows, positions)
             try:
-                found = self._picked(ids, rows, positions)
-            except torch.OutOfMemoryError:  # says nothing about the model
-                self._tried = False
+                found = self._picked(place, ids, rows, positions)
+            except torch.OutOfMemoryError:  # says nothing about the model: tried again next time
                 raise
             except (RuntimeError, IndexError, TypeError, ValueError, AttributeError):
                 found = wanted[:0]
@@ -94,5 +98,4 @@ class Readout:
         close = found.shape == wanted.shape and bool(
             (found - wanted).abs().max() <= (1e-3 if exact else 5e-2) * wanted.abs().max().clamp(min=1e-6)
         )
-        if not close:
-            self._place = None
+        self._tried, self._place = True, place if close else None

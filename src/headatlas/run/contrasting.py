@@ -14,7 +14,7 @@ from headatlas.core import RequestError
 from headatlas.method import ContrastFit, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import opened, report_long_rows, require_sound
+from headatlas.run.mapping import opened, report_rows, require_sound
 from headatlas.run.prepare import describe, prepare
 from headatlas.task import Task, load_task
 
@@ -63,16 +63,16 @@ def contrast_heads(
     with opened(loaded, out, resume) as store:
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
-        run = store.add(describe(loaded, "contrast", name, facts, settings, given))
+        (run,) = store.add(describe(loaded, "contrast", name, facts, settings, given))
         progress = progress or Silence()
         for part in parts.values():
-            report_long_rows(progress, part)
+            report_rows(progress, part)
 
         def both(gates: np.ndarray | None) -> dict[str, Any]:
             found: dict[str, Any] = {}
             for side, part in parts.items():
                 outcome = evaluate(loaded, part.held_out, gates)
-                found |= {f"{side}_nll": outcome.mean_nll, f"{side}_accuracy": outcome.accuracy}
+                found |= {f"{side}_{name}": value for name, value in outcome.figures().items()}
             return found
 
         if not run.baseline:

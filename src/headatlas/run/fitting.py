@@ -16,6 +16,7 @@ import numpy as np
 from headatlas.atlas import Fit, Run, Store
 from headatlas.method import FitResult, GateFit, Step
 from headatlas.model import Model
+from headatlas.run.prepare import made_with
 
 __all__ = ["Fitter", "GateSetName", "Progress", "Silence"]
 
@@ -103,7 +104,13 @@ class Fitter:
             "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
             "tokens": tokens // len(fit.sets),
             "tokens_per_pass": fit.budget,
+            "made_with": made_with(self.model),
         }
+        if fit.any_order:
+            self.progress.note(
+                f"{run.task}: the model has an operation that adds up in no fixed order on this device; the "
+                "last digits of its gates may differ from run to run"
+            )
         finished = self.store.finished(run)  # some may be, if the run was killed between two of them
         results = [one for one in fit.results() if (one.seed, one.fit) not in finished]
         self.progress.stage(run.task, "measure", len(results), len(results), 0)

@@ -19,7 +19,7 @@ from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.task import Task, load_task
 
-__all__ = ["distinct_tasks", "map_heads", "opened", "report_long_rows", "require_sound"]
+__all__ = ["distinct_tasks", "map_heads", "opened", "report_rows", "require_sound"]
 
 
 def map_heads(
@@ -42,7 +42,13 @@ def map_heads(
     With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
     tasks and seeds to it). A seed's result does not depend on which seeds are fitted beside it.
     """
-    asked = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
+    asked = {
+        "seeds": seeds,
+        "updates": updates,
+        "batch": batch,
+        "objective": objective,
+        "max_tokens": max_tokens,
+    }
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     chosen = distinct_tasks(tasks)
@@ -50,10 +56,9 @@ def map_heads(
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
     ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
     with opened(loaded, out, resume) as store:
-        runs = [
-            store.add(describe(loaded, "gating", task.name, task.facts, task.settings, given))
-            for task in ready
-        ]
+        runs = store.add(
+            *(describe(loaded, "gating", task.name, task.facts, task.settings, given) for task in ready)
+        )
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
         for run, task in zip(runs, ready, strict=True):
             _map(fitter, run, task)
@@ -96,14 +101,18 @@ def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> li
     return chosen
 
 
-def report_long_rows(progress: Progress, task: Prepared) -> None:
+def report_rows(progress: Progress, task: Prepared) -> None:
+    """What was left out, and why."""
+    seen, spec = task.facts["records"], task.facts["spec"]
+    if spec["shortest"] is None and seen > spec["rows"]:
+        progress.note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
     if long := task.rows.too_long:
         progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
 
 
 def _map(fitter: Fitter, run: Run, task: Prepared) -> None:
     model, store, settings = fitter.model, fitter.store, task.settings
-    report_long_rows(fitter.progress, task)
+    report_rows(fitter.progress, task)
     if not run.baseline:
         run = store.update(run, baseline=measure_baseline(model, task.held_out))
     if warning := worse_than_chance(run):
@@ -118,8 +127,7 @@ def _map(fitter: Fitter, run: Run, task: Prepared) -> None:
     def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
         if fit == "free":
             return {}
-        outcome = evaluate(model, task.held_out, gates)
-        return {"nll": outcome.mean_nll, "accuracy": outcome.accuracy}
+        return evaluate(model, task.held_out, gates).figures()
 
     for stage, fits in STAGES.items():
 

@@ -18,7 +18,10 @@ from headatlas.method import GatingSettings, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
-__all__ = ["Prepared", "describe", "measure_baseline", "prepare", "worse_than_chance"]
+__all__ = ["Prepared", "describe", "made_with", "measure_baseline", "prepare", "worse_than_chance"]
+
+#: raised when the same settings would give other numbers than before
+_ALGORITHM = 1
 
 _MAX_TOKENS = 512
 #: the part of the settings that the numbers of a fit do not depend on
@@ -98,6 +101,7 @@ def describe(
     parts = facts.get("parts", {name: facts})
     decides = {
         "method": method,
+        "algorithm": _ALGORITHM,
         "weights": model.spec.content_hash,
         "dtype": model.spec.dtype,
         "device": model.device.type,
@@ -106,10 +110,14 @@ def describe(
     }
     decides = json.loads(json.dumps(decides))  # as it will be read again
     identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    made_with = {name: version(name) for name in ("headatlas", "torch", "transformers", "numpy")}
-    made_with |= {"python": platform.python_version(), "device": _device_name(model)}
     settings_said = {"given": given, "resolved": resolved, "decides": decides}
-    return Run(method, name, identity, facts, json.loads(json.dumps(settings_said)), {}, made_with)
+    return Run(method, name, identity, facts, json.loads(json.dumps(settings_said)), {}, made_with(model))
+
+
+def made_with(model: Model) -> dict[str, str]:
+    """Versions and device; a run says those of its beginning, each fit its own."""
+    versions = {name: version(name) for name in ("headatlas", "torch", "transformers", "numpy")}
+    return {**versions, "python": platform.python_version(), "device": _device_name(model)}
 
 
 def _task_decides(facts: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +145,7 @@ def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
         if other is not None:
             swapped.append(Row((*row.prompt, *other.target), row.start))
             judged.append(place)
-    found = {"nll": plain.mean_nll, "accuracy": plain.accuracy, "rows": len(held_out)}
+    found = {**plain.figures(), "rows": len(held_out)}
     if len(judged) < 2:
         return found
     chance = evaluate(model, swapped)

@@ -62,6 +62,10 @@ def _names() -> list[str]:
 
 def _builtin(name: str) -> Task:
     family = name.startswith(_FAMILY)
+    if name in (_FAMILY, _FAMILY + "<paradigm>"):
+        raise TaskError(
+            "blimp has 67 paradigms, each a task: name one, as in blimp/anaphor_gender_agreement."
+        )
     file = _BUILTIN / (("blimp-paradigm" if family else name.replace("/", "-", 1)) + ".yaml")
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
     if family:
@@ -102,13 +106,11 @@ def _hub(text: str) -> Task:
     called = given.pop("name", "/".join([name, *([given["config"]] if "config" in given else [])]))
     if "config" in given:
         source["configs"] = [given.pop("config")]
+    plain = SOURCES["hub"] - {"hub", "configs", "columns"}
     for key, value in given.items():
-        if key not in SOURCES["hub"] - {"hub", "configs", "columns"}:
-            raise UnknownNameError(
-                "option of a hub data set",
-                key,
-                ["config", "name", "prompt", "target", *sorted(SOURCES["hub"])],
-            )
+        if key not in plain:
+            allowed = sorted({"config", "name", "prompt", "target"} | plain)
+            raise UnknownNameError("option of a hub data set", key, allowed)
         source[key] = value
     if not name:
         raise TaskError(f"{text!r} names no data set; write hub:owner/name?prompt=column&target=column.")

@@ -57,7 +57,7 @@ def encode(
     """Tokenise a task for a model. `first` goes before every prompt; longer rows are left out."""
     sides, too_long = [], 0
     for side in (items.train, items.test):
-        rows = list(_rows(side, tokenizer, tuple(first)))
+        rows = list(_rows(side, tokenizer, tuple(first), f"task {name!r}"))
         kept = [row for row in rows if len(row.ids) <= max_tokens]
         too_long += len(rows) - len(kept)
         if not kept:
@@ -71,22 +71,24 @@ def encode(
     return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash, digest.hexdigest())
 
 
-def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...]) -> Iterable[Row]:
+def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: str) -> Iterable[Row]:
     items = list(items)
     prompts = _batch(tokenizer, [item.prompt for item in items])
     targets = _continuations(tokenizer, [item.target for item in items])
     for item, prompt, target in zip(items, prompts, targets, strict=True):
         ids = (*first, *prompt)
         if not ids:
-            raise TaskError("an empty prompt leaves nothing to predict from: this model has no first token.")
+            raise TaskError(
+                f"{where}: an empty prompt leaves nothing to predict from: this model has no first token."
+            )
         if not target:
-            raise TaskError(f"the target {item.target!r} has no tokens in this model's vocabulary.")
+            raise TaskError(f"{where}: the target {item.target!r} has no tokens in this model's vocabulary.")
         yield Row((*ids, *target), len(ids))
 
 
-def tokens_of(tokenizer: Any, text: str) -> list[int]:
-    """The tokens of `text` where it follows other text."""
-    return _continuations(tokenizer, [text])[0]
+def tokens_of(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    """The tokens of each text where it follows other text."""
+    return _continuations(tokenizer, texts)
 
 
 def _batch(tokenizer: Any, texts: list[str]) -> list[list[int]]:

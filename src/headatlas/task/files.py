@@ -34,9 +34,9 @@ def read_file(path: Path, given: str | None = None) -> Iterator[Record]:
     try:
         yield from readers[form](path)
     except UnicodeDecodeError as error:
-        raise TaskError(
-            f"{path.name} is not valid UTF-8 (near byte {error.start}: {error.reason})."
-        ) from None
+        for _ in _lines(path):  # says where
+            pass
+        raise TaskError(f"{path.name} is not valid UTF-8: {error.reason}.") from None
     except OSError as error:
         raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
 

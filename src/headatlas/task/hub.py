@@ -19,7 +19,17 @@ def read_hub(source: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]]:
     for config in source.get("configs") or [None]:
         for record in _rows(source, config, split):
             labelled = {"config": config, **record} if config else record
-            yield from TRANSFORMS[transform](labelled) if transform else [labelled]
+            yield from _transformed(transform, labelled, source["hub"]) if transform else [labelled]
+
+
+def _transformed(transform: str, record: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    try:
+        return list(TRANSFORMS[transform](record))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise TaskError(
+            f"data set {name!r} is not laid out as the transform {transform!r} expects "
+            f"({type(error).__name__}: {error}); its columns are {', '.join(map(str, record))}."
+        ) from error
 
 
 def _rows(source: Mapping[str, Any], config: str | None, split: str) -> Iterator[dict[str, Any]]:

@@ -54,8 +54,8 @@ class Task:
     def items(self, tokenizer: Any = None) -> Items:
         """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
 
-        Which records are held out depends on their text alone: the same text is never on both sides,
-        and adding records moves no other one.
+        Which records are held out depends on their text alone, and the same prompt is never on both sides
+        (the same text, where all have one prompt). Adding a record moves none with another prompt.
         """
         where = f"task {self.name!r}"
 
@@ -66,16 +66,15 @@ class Task:
         if not records:
             raise TaskError(f"{where} has no records.")
         for place, record in enumerate([*records, *(test or [])]):
-            fill(self.spec.prompt, record, where)
+            prompt = fill(self.spec.prompt, record, where)
             if not fill(self.spec.target, record, where).strip():
-                raise TaskError(f"{where}: record {place + 1} has an empty target.")
-        if test is None:
-            train = [record for record in records if not self._held_out(record)]
-            test = [record for record in records if self._held_out(record)]
-        else:
-            train = records
+                number = f"record {place + 1}" if seen == len(records) else "a record"
+                raise TaskError(f"{where}: {number} has an empty target; its prompt is {prompt[:60]!r}.")
+        train, test = self._split(records) if test is None else (self._without(records, test), test)
         if not train or not test:
-            raise TaskError(f"{where} has {len(records)} records, too few to hold some out.")
+            raise TaskError(
+                f"{where} has {len(records)} records, too few (or too much alike) to hold some out."
+            )
         made = [self._ask(train, train), self._ask(test, train)]
         asked = {key: value for key, value in self.spec.to_json().items() if key not in ("about", "licence")}
         digest = sha256(json.dumps(asked, sort_keys=True, default=str).encode())
@@ -85,10 +84,36 @@ class Task:
             digest.update(b"|")
         return Items(made[0], made[1], seen, digest.hexdigest())
 
-    def _held_out(self, record: Record) -> bool:
-        text = fill(self.spec.prompt, record, self.name) + "\0" + fill(self.spec.target, record, self.name)
-        number = int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:4])
-        return number < self.spec.test * 2**32
+    def _texts(self, record: Record) -> tuple[str, str]:
+        return fill(self.spec.prompt, record, self.name), fill(self.spec.target, record, self.name)
+
+    def _split(self, records: list[Record]) -> tuple[list[Record], list[Record]]:
+        """(to fit with, held out). Records with one prompt (a problem and its many solutions) stay together:
+        the hash of the first of their texts, by the alphabet, decides for all."""
+        texts = [self._texts(record) for record in records]
+        leader: dict[str, str] = {}
+        for prompt, target in texts:
+            leader[prompt] = min(target, leader.get(prompt, target))
+        for leaders in ([(prompt, leader[prompt]) for prompt, _ in texts], texts):
+            held_out = [self._chosen(*text) for text in leaders]
+            if any(held_out) and not all(held_out):
+                break
+        train, test = (
+            [record for record, out in zip(records, held_out, strict=True) if out is side]
+            for side in (False, True)
+        )
+        return train, test
+
+    def _chosen(self, prompt: str, target: str) -> bool:
+        text = f"{prompt}\0{target}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(sha256(text).digest()[:4]) < self.spec.test * 2**32
+
+    def _without(self, records: list[Record], test: list[Record]) -> list[Record]:
+        """The records that are not in a test split of the source: by prompt, or by text if all have one."""
+        asked = [self._texts(record) for record in test]
+        prompts = {prompt for prompt, _ in asked}
+        apart = [record for record in records if self._texts(record)[0] not in prompts]
+        return apart or [record for record in records if self._texts(record) not in set(asked)]
 
     def _ask(self, records: list[Record], known: list[Record]) -> list[Item]:
         """Prompts with their worked examples, which come from the records that are not held out."""

@@ -39,12 +39,12 @@ def single_token_words(tokenizer: Any) -> list[str]:
     if tokenizer is None:
         raise TaskError("this task takes its words from the model's tokeniser; give one.")
     pieces = {str(piece) for piece in tokenizer.get_vocab()}
-    found = []
+    words = []
     for piece in sorted(pieces):
         word = piece[1:]
         if piece[:1] not in ("Ġ", "▁", " ") or not (3 <= len(word) <= 8):
             continue
         if word.isascii() and word.isalpha() and word.islower() and piece[0] + word.capitalize() in pieces:
-            if len(tokens_of(tokenizer, " " + word)) == 1:
-                found.append(word)
-    return found
+            words.append(word)
+    tokens = tokens_of(tokenizer, [f" {word}" for word in words])
+    return [word for word, ids in zip(words, tokens, strict=True) if len(ids) == 1]
