@@ -173,8 +173,8 @@ def report(atlas: Path | None) -> str:
         "*10 seeds*: Pearson correlation over the heads between the mean over so many seeds of a run and the",
         "mean over the ten seeds of the reference (for the reference itself: over its other seeds), averaged",
         "over the choices of seeds. *Seeds*: mean correlation between two seeds of the same run. *Always,",
-        "Any*: per cent of heads whose score reaches 0.5 in all, and in at least one, of three seeds. The GPU",
-        "was shared with another process, so that its minutes are upper bounds.",
+        "Any*: per cent of heads whose score reaches 0.5 in all, and in at least one, of three seeds. The",
+        "GPU was shared with another process, so that its minutes are upper bounds.",
         "",
     ]
     for task in TASKS:
@@ -238,8 +238,8 @@ def _search_table() -> list[str]:
         "## What buys agreement",
         "",
         "Changes to a shorter schedule (15 + 30 updates, batches of 4 and 12, rates 0.5 → 0.15 and",
-        "0.5 → 0.1, start in 0.5 … 1, usual momentum, clip 1), from `bench/search_quick.py` on a GPU, ten seeds",
-        "each. `smaller 2` is half the batch. Correlation of the",
+        "0.5 → 0.1, start in 0.5 … 1, usual momentum, clip 1), from `bench/search_quick.py` on a GPU, ten",
+        "seeds each; `smaller 2` is half the batch. In the columns: correlation of the",
         "mean over three seeds with the reference (facilitation / interference), correlation of two seeds,",
         "and the per cent of heads that facilitate in all and in any of three seeds.",
         "",

@@ -83,8 +83,8 @@ PRESETS = {
     "paper": GatingSettings("paper", Stage(500, 0.1, 0.01), Stage(500, 0.5, 0.1), batch=64, seeds=10),
     "quick": GatingSettings(
         "bounded",
-        Stage(30, 0.5, 0.15),
-        Stage(60, 0.5, 0.1),
+        Stage(25, 0.5, 0.15),
+        Stage(50, 0.5, 0.1),
         batch=None,
         seeds=3,
         push=2.0,
