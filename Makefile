@@ -33,7 +33,8 @@ models: .venv/ready-dev
 
 bench: .venv/ready-dev
 	$(PY) bench/gating_overhead.py --out docs/performance.md
-	$(PY) bench/agreement.py report --atlas atlas-demo --out docs/quick.md
+	$(PY) bench/agreement.py take --atlas atlas-demo
+	$(PY) bench/agreement.py report --out docs/quick.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

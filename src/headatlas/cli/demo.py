@@ -36,5 +36,5 @@ def demo(
         raise AtlasError(f"{error} For the demo: delete {out} and call it again.") from error
     plot(out, kind="agreement")
     Console(soft_wrap=True, highlight=False).print(
-        f"[dim]the map: {escape(out)}/agreement.png; other figures: headatlas plot {escape(out)} --kind …[/]"
+        f"[dim]the atlas is in {escape(out)}; other figures: headatlas plot {escape(out)} --kind …[/]"
     )

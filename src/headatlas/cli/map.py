@@ -107,7 +107,6 @@ def show_map(
         return
     for summary in summaries:
         show_summary(console, summary)
-    console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
 
 
 def show_summary(console: Console, summary: Summary) -> None:
