@@ -76,6 +76,7 @@ def test_what_map_says(atlas):
     assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on whole targets\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on their tokens\n", text)
+    assert "draws the map" in text
     assert "words: free, 2 fits: 3 updates, loss" in result.stderr
     assert "words: the model is no better than chance here: baseline NLL" in result.stderr  # random weights
     assert "\x1b[" not in result.stdout
@@ -227,3 +228,9 @@ def test_list_tasks():
         assert name in result.stdout
     rows = json.loads(headatlas("list", "tasks", "--json").stdout)
     assert len(rows) == 9 and all(row["licence"] for row in rows)
+
+
+def test_a_table_is_printed_or_written(tmp_path):
+    """Both at once would leave one of them undone."""
+    result = headatlas("table", tmp_path, "--json", "--out", tmp_path / "t.csv")
+    assert fails(result, "give one of them")

@@ -103,13 +103,13 @@ class Store:
 
     def _require_same_model(self, spec: ModelSpec) -> None:
         ours, theirs = self.spec, spec
-        if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
-            raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
         if ours.dtype != theirs.dtype:
             raise AtlasError(
                 f"{self.root} maps {ours.name} in {ours.dtype}, not in {theirs.dtype}; "
                 f"say --dtype {ours.dtype} or choose another --out."
             )
+        if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
+            raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
 
     def save(self) -> None:
         """Write `atlas.json`."""

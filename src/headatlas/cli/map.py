@@ -70,6 +70,9 @@ def map_(
     show_map(
         loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
     )
+    if not as_json:
+        console = Console(soft_wrap=True, highlight=False)
+        console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
 
 
 def show_map(

@@ -25,6 +25,8 @@ def table(
 
     if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
         raise RequestError(f"{out!r} is no table; its name ends in .csv or .parquet.")
+    if out is not None and as_json:
+        raise RequestError("--json prints the table and --out writes it to a file: give one of them.")
     frame = open_atlas(folder).to_table()
     if as_json:
         typer.echo(frame.to_json(orient="records", double_precision=15))
