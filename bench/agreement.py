@@ -123,12 +123,17 @@ def take(arguments: argparse.Namespace) -> None:
         write_run(REFERENCE / f"{task}-{facts['preset']}", facts, fits)
 
 
+def gates_of(one: Any) -> np.ndarray:
+    gates: np.ndarray = 1 / (1 + np.exp(-one.logits.astype(np.float64)))
+    return gates
+
+
 def write_run(out: Path, facts: dict[str, Any], results: list[Any]) -> None:
     """`out.parquet` with the gates and `out.json` with all else."""
     lines = [
         {"seed": one.seed, "fit": one.fit, "layer": layer, "head": head, "value": float(gate)}
         for one in results
-        for (layer, head), gate in np.ndenumerate(1 / (1 + np.exp(-one.logits.astype(np.float64))))
+        for (layer, head), gate in np.ndenumerate(gates_of(one))
     ]
     pd.DataFrame(lines).astype({"value": "float32"}).to_parquet(out.with_suffix(".parquet"), index=False)
     out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
@@ -145,12 +150,9 @@ def held_out(model: Any, rows: list[Any], results: list[Any], draws: int = 3) ->
     plain = evaluate(model, rows, None, budget)
     found: dict[str, Any] = {"rows": len(rows), "baseline": plain.mean_nll, "accuracy": plain.accuracy}
     for kind in ("retain", "remove"):
-        gates = [1 / (1 + np.exp(-one.logits)) for one in results if one.fit == kind]
-        found[kind] = [nll(one) for one in gates]
+        found[kind] = [nll(gates_of(one)) for one in results if one.fit == kind]
     chance = np.random.default_rng(0)
-    kept = [
-        (1 / (1 + np.exp(-one.logits)) >= 0.5).astype(np.float32) for one in results if one.fit == "remove"
-    ]
+    kept = [(gates_of(one) >= 0.5).astype(np.float32) for one in results if one.fit == "remove"]
     found["kept_heads"] = [int(mask.sum()) for mask in kept]
     found["kept"] = [nll(mask) for mask in kept]
     found["random"] = [

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from agreement import REFERENCE, always_any, fit_both, read_rows, scores, seed_to_seed, with_seeds
+from agreement import REFERENCE, always_any, fit_both, gates_of, read_rows, scores, seed_to_seed, with_seeds
 
 #: changes to the schedule that the search began with: BATCH rows, 15 + 30 updates, rates 0.5 -> 0.15 and
 #: 0.5 -> 0.1, start in 0.5..1, Adam's usual momentum, clip 1, no push
@@ -59,7 +59,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"pressure": 0.05},
     _SMALL,
     {**_SMALL, "push": 1.5},
-    {**_SMALL, "push": 2},  # `quick`
+    {**_SMALL, "push": 2},  # `quick`, but for its 25 + 50 updates
     {**_SMALL, "push": 3},
     {**_SMALL, "push": 2, "start": (0.0, 1.0)},
     {**_SMALL, "push": 2, "objective": "paper"},
@@ -108,7 +108,7 @@ def search(arguments: argparse.Namespace) -> None:
                 "tokens": tokens,
             }
             for kind in ("retain", "remove"):
-                gates = [1 / (1 + np.exp(-one.logits)) for one in results if one.fit == kind]
+                gates = [gates_of(one) for one in results if one.fit == kind]
                 arrays[f"{name}.{kind}"] = np.stack(gates).astype(np.float16)
             everything: dict[str, Any] = {"facts": np.array(json.dumps(facts)), **arrays}
             np.savez_compressed(arguments.out, **everything)  # as it goes

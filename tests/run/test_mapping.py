@@ -218,6 +218,28 @@ def test_a_run_of_which_nothing_came_can_be_asked_for_otherwise(model, task, tmp
         small_run(model, task, tmp_path / "begun", resume=True, batch=3)
 
 
+def test_work_of_a_task_with_a_longer_name_is_not_ones_own(model, task, tmp_path):
+    class Stop(Notes):
+        def stage(self, *facts):
+            if self.later is None or facts[0] != "words-more":
+                raise KeyboardInterrupt
+
+        def step(self, step):
+            if step.update == 2:
+                raise KeyboardInterrupt
+
+        later = None
+
+    with pytest.raises(KeyboardInterrupt):
+        small_run(model, task, tmp_path / "atlas", progress=Stop())  # entered, nothing came
+    stop = Stop()
+    stop.later = True
+    longer = write_task(tmp_path / "words-more.jsonl", seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        small_run(model, longer, tmp_path / "atlas", resume=True, progress=stop)  # begun
+    assert small_run(model, task, tmp_path / "atlas", resume=True, batch=3).seeds("words") == [0, 1]
+
+
 def test_what_was_made_earlier_keeps_its_story(model, task, tmp_path, monkeypatch):
     small_run(model, task, tmp_path / "atlas", seeds=2)
     monkeypatch.setattr(sys.modules["headatlas.run.prepare"], "version", lambda name: "99")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -149,9 +148,10 @@ class Store:
 
     def _has_come(self, run: Run) -> bool:
         """Is there a fit of this run, finished or in progress?"""
-        work = work_path(self.root, run.method, run.task, "").name.removesuffix(".safetensors")
-        begun = (self.root / "work").glob(f"{escape(work)}*.safetensors")
-        return bool(self.finished(run)) or any(begun)
+        like = work_path(self.root, run.method, run.task, "stage")
+        own = like.stem.rpartition("-")[0]  # a stage has no dash in it
+        begun = {path.stem.rpartition("-")[0] for path in like.parent.glob("*.safetensors")}
+        return bool(self.finished(run)) or own in begun
 
     def update(self, run: Run, **changes: Any) -> Run:
         """Change what is said about a run (its baseline)."""

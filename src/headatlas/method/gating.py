@@ -21,13 +21,12 @@ from torch import Tensor
 
 from headatlas.core import FitError
 from headatlas.method.batches import RowTable, draw
-from headatlas.method.likelihood import NO_ROOM, row_nll
+from headatlas.method.likelihood import NO_ROOM, is_out_of_memory, row_nll
 from headatlas.method.resources import (
     allow_any_order,
     can_checkpoint,
     checkpointed,
     fit_conditions,
-    is_out_of_memory,
     token_budget,
 )
 from headatlas.method.settings import GatingSettings, Stage

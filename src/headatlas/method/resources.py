@@ -23,7 +23,6 @@ __all__ = [
     "can_checkpoint",
     "checkpointed",
     "fit_conditions",
-    "is_out_of_memory",
     "token_budget",
 ]
 

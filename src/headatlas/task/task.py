@@ -110,10 +110,10 @@ class Task:
 
     def _without(self, records: list[Record], test: list[Record]) -> list[Record]:
         """The records that are not in a test split of the source: by prompt, or by text if all have one."""
-        asked = [self._texts(record) for record in test]
+        asked = {self._texts(record) for record in test}
         prompts = {prompt for prompt, _ in asked}
         apart = [record for record in records if self._texts(record)[0] not in prompts]
-        return apart or [record for record in records if self._texts(record) not in set(asked)]
+        return apart or [record for record in records if self._texts(record) not in asked]
 
     def _ask(self, records: list[Record], known: list[Record]) -> list[Item]:
         """Prompts with their worked examples, which come from the records that are not held out."""
