@@ -1,7 +1,8 @@
 """Which short schedule agrees best with the published one, per token?
 
     python bench/search_quick.py --rows rows.json --seconds 500 --out found.npz      (on a GPU)
-    python bench/search_quick.py --found found.npz --summary bench/reference/search.json
+    python bench/search_quick.py --rows rows.json --first 32 --out more.npz          (only the later variants)
+    python bench/search_quick.py --found found.npz more.npz --summary bench/reference/search.json
 
 Every variant below is fitted with ten seeds, the most telling ones first, until time is up. The file holds
 the gates of retain and remove; the summary compares them with the long runs in bench/reference, and
@@ -94,7 +95,7 @@ def search(arguments: argparse.Namespace) -> None:
     rows = {task: read_rows(Path(arguments.rows), task)[0] for task in arguments.task}
     arrays: dict[str, np.ndarray] = {}
     facts: dict[str, Any] = {}
-    for number, variant in enumerate(VARIANTS):
+    for number, variant in list(enumerate(VARIANTS))[arguments.first :]:
         for task, train in rows.items():
             if time.monotonic() - began > arguments.seconds:
                 break
@@ -115,10 +116,14 @@ def search(arguments: argparse.Namespace) -> None:
             print(name, variant, f"{seconds:.1f} s", flush=True)
 
 
-def summarise(path: Path) -> list[dict[str, Any]]:
+def summarise(paths: list[Path]) -> list[dict[str, Any]]:
     """One line per task and variant, with the published schedule first."""
-    found = np.load(path)
-    facts = json.loads(str(found["facts"]))
+    found: dict[str, np.ndarray] = {}
+    facts: dict[str, Any] = {}
+    for path in paths:
+        with np.load(path) as one:
+            facts |= json.loads(str(one["facts"]))
+            found |= {name: one[name] for name in one.files if name != "facts"}
     references = {
         task: scores(REFERENCE / f"{task}-paper.parquet")
         for task in sorted({name.partition("-")[0] for name in facts})
@@ -167,7 +172,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--found", type=Path)
+    parser.add_argument("--first", type=int, default=0, help="number of the variant to begin with")
+    parser.add_argument("--found", type=Path, nargs="+")
     parser.add_argument("--summary", type=Path)
     arguments = parser.parse_args()
     if arguments.summary:

@@ -72,7 +72,10 @@ def test_what_map_says(atlas):
     assert re.search(r"Always +\d+\.\d / +\d+\.\d %  of heads facilitating / interfering in every seed", text)
     assert re.search(r"Any +\d+\.\d / +\d+\.\d %", text)
     assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d–\d+\.\d\]", text)
-    assert re.search(r"anomalies \d+\.\d %", text) and re.search(r"seeds +correlate -?\d\.\d\d in", text)
+    assert re.search(r"\d+\.\d % anomalies, \d+\.\d % unclear", text)
+    assert re.search(r"\(\d+ items?: too few to tell small differences\)", text)
+    assert re.search(r"note: +G\+ and G− differ by 0\.\d\d on average: too few updates", text)
+    assert re.search(r"seeds +correlate -?\d\.\d\d in", text)
     assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on whole targets\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on their tokens\n", text)
@@ -92,16 +95,14 @@ def test_json(atlas, tiny, task):
     assert 0 <= found["always"]["facilitating"] <= found["any"]["facilitating"] <= 1
 
 
-@slow
-def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
-    """A real pseudo-terminal: the bar shows updates, loss, rate and time left."""
+def on_a_terminal(columns, *arguments):
+    """What is shown on a real pseudo-terminal, without its control codes."""
     parent, child = pty.openpty()
-    arguments = ["map", tiny, "--task", task, *SMALL, "--updates", 30, "--out", tmp_path / "atlas"]
     with subprocess.Popen(
         [sys.executable, "-m", "headatlas", *map(str, arguments)],
         stdout=child,
         stderr=child,
-        env=os.environ | {"COLUMNS": "120", "TERM": "xterm-256color", "OMP_NUM_THREADS": "2"},
+        env=os.environ | {"COLUMNS": str(columns), "TERM": "xterm-256color", "OMP_NUM_THREADS": "2"},
     ) as process:
         os.close(child)
         shown = b""
@@ -112,9 +113,30 @@ def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
                 break
             shown += piece
         assert process.wait(60) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+@slow
+def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
+    """The bar shows updates, loss, rate and time left."""
+    text = on_a_terminal(
+        120, "map", tiny, "--task", task, *SMALL, "--updates", 30, "--out", tmp_path / "atlas"
+    )
     assert re.search(r"words: retain \+ remove, 4 fits .*30/30 +loss \d\.\d+ +[\d,]+ tokens/s", text)
     assert "left" in text
+
+
+@slow
+def test_a_bar_on_a_narrow_terminal_keeps_what_matters(tiny, task, tmp_path):
+    other = write_task(tmp_path / "others.jsonl", seed=4)
+    tasks = ("--task", task, "--task", other)
+    text = on_a_terminal(80, "map", tiny, *tasks, *SMALL, "--updates", 30, "--out", tmp_path / "atlas")
+    assert "tokens/s" not in text
+    bars = [
+        line.strip() for line in re.split(r"[\r\n]+", text) if "2/2 others: retain + remove, 4 fits" in line
+    ]
+    assert bars and max(map(len, bars)) <= 80
+    assert re.search(r"30/30 loss \d\.\d+ left 0:00:00", bars[-1])
 
 
 def test_plot(atlas, tmp_path):
@@ -171,10 +193,15 @@ def test_contrast(tiny, task, tmp_path):
     found = json.loads(headatlas(*arguments, "--resume", "--json").stdout)
     assert found["contrast"] == "words without others" and set(found["gated"]) == {"0", "1"}
     assert set(found["ungated"]) == {
-        f"{side}_{name}" for side in ("retain", "forget") for name in ("nll", "accuracy", "token_accuracy")
+        f"{side}_{name}"
+        for side in ("retain", "forget")
+        for name in ("nll", "accuracy", "token_accuracy", "rows")
     }
+    assert fails(headatlas("plot", tmp_path / "atlas"), "no task to draw", "--kind contrast")
+    drawn = headatlas("plot", tmp_path / "atlas", "--kind", "contrast")
+    assert drawn.returncode == 0 and (tmp_path / "atlas" / "contrast.png").exists()
     same = headatlas("contrast", "no/model", "--retain", task, "--forget", task, "--out", tmp_path / "x")
-    assert fails(same, "two tasks are named 'words'")
+    assert fails(same, "retain and forget are both 'words'")
 
 
 @pytest.mark.parametrize(
@@ -191,6 +218,38 @@ def test_contrast(tiny, task, tmp_path):
 def test_bad_tasks(tiny, tmp_path, content, words, here):
     (tmp_path / "bad.jsonl").write_text(content)
     assert fails(here("map", tiny, "--task", tmp_path / "bad.jsonl", "--out", tmp_path / "x"), *words)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"question": "a"}\n', ["no column 'prompt'"]),
+        (
+            '{"prompt": "a", "target": " b"}\n{"prompt": "a", "target": " "}\n',
+            ["record 2 has an empty target"],
+        ),
+        ("not json\n", ["line 1 is not JSON"]),
+    ],
+)
+def test_what_needs_no_model_is_said_before_one_is_looked_for(tmp_path, here, content, words):
+    (tmp_path / "bad.jsonl").write_text(content)
+    task = tmp_path / "bad.jsonl"
+    assert fails(here("map", "no/model", "--task", task, "--out", tmp_path / "x"), *words)
+
+
+def test_a_place_that_cannot_be_an_atlas_is_refused_before_a_model_is_looked_for(tmp_path, here, task):
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    for out in (file, file / "atlas"):
+        assert fails(here("map", "no/model", "--task", task, "--out", out), "is a file", "--out")
+    assert file.read_text() == "mine"
+
+
+def test_a_changed_task_is_named_in_words(atlas, tiny, tmp_path, here):
+    folder, _ = atlas
+    changed = write_task(tmp_path / "words.jsonl", seed=8)
+    result = here("map", tiny, "--task", changed, *SMALL, "--out", folder, "--resume")
+    assert fails(result, "other items", "has changed since") and "instead of" not in result.stderr
 
 
 def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):

@@ -114,11 +114,11 @@ def test_other_settings_are_refused_by_name(model, made, copied):
     refuses(AtlasError, [whole.format("objective bounded instead of paper")], lambda: run(objective="paper"))
     refuses(
         AtlasError,
-        ["made with tasks words tokens", "tasks words max_tokens 64 instead of 6"],
+        ["tasks words max_tokens 64 instead of 6"],
         lambda: run(max_tokens=6),
     )
     write_task(copied / "words.jsonl", seed=9)
-    refuses(AtlasError, ["'words' already, made with tasks words content"], run)
+    refuses(AtlasError, ["'words' already, made with other items"], run)
     assert same_numbers(made / "atlas", copied / "atlas")
 
 
@@ -270,7 +270,7 @@ def test_another_tokeniser_is_another_run(copied):
     other = load_model(build_tiny("llama"), tokenizer=word_tokenizer(50), check=False)
     refuses(
         AtlasError,
-        ["made with tasks words tokens"],
+        ["made with the same items cut into other tokens"],
         lambda: small_run(other, copied / "words.jsonl", copied / "atlas", resume=True),
     )
 

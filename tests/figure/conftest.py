@@ -20,7 +20,10 @@ def make_spec(heads: tuple[int, ...]) -> ModelSpec:
 
 
 def make_atlas(gates: dict[str, np.ndarray], heads: tuple[int, ...] | None = None) -> Atlas:
-    """From task -> [seed, (retain, remove), layer, head]; free gates are 0.5, updates 10 and 20 are kept."""
+    """From task -> [seed, (retain, remove), layer, head]; free gates are 0.5, updates 10 and 20 are kept.
+
+    The gates of retain are also there as a contrast of the same name.
+    """
     first = next(iter(gates.values()))
     heads = heads or (first.shape[3],) * first.shape[2]
     fits = []
@@ -33,8 +36,11 @@ def make_atlas(gates: dict[str, np.ndarray], heads: tuple[int, ...] | None = Non
                     logits = np.log(gate) - np.log1p(-gate)
                 path = np.stack([(gate + 0.5) / 2, gate])
                 updates = np.array([10, 20])
-                fits.append(Fit("gating", task, seed, fit, "x", logits, path, updates, np.zeros(20)))
-    return Atlas(make_spec(heads), [Run("gating", task, "x") for task in gates], fits)
+                methods = ("gating", *(["contrast"] if fit == "retain" else []))
+                rest = (task, seed, fit, "x", logits, path, updates, np.zeros(20))
+                fits.extend(Fit(method, *rest) for method in methods)
+    runs = [Run(method, task, "x") for method in ("gating", "contrast") for task in gates]
+    return Atlas(make_spec(heads), runs, fits)
 
 
 def random_atlas(layers: int, heads: int, tasks: int | list[str] = 1, seeds: int = 2, holes=()) -> Atlas:

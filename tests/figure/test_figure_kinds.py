@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from headatlas.atlas import Atlas
 from headatlas.core import HeadNameError, RequestError, UnknownNameError
 from headatlas.figure import (
     KINDS,
     FigureOptions,
     draw_figure,
     example_heads,
+    plot_contrasts,
     plot_distributions,
     plot_layer_profile,
     plot_score,
@@ -163,7 +165,7 @@ def test_a_profile_is_the_mean_over_heads(any_atlas):
 
 def test_every_kind_has_the_same_signature(any_atlas):
     atlas = any_atlas(12, 8, ["math"])
-    assert sorted(KINDS) == ["agreement", "distributions", "profile", "score", "trajectories"]
+    assert sorted(KINDS) == ["agreement", "contrast", "distributions", "profile", "score", "trajectories"]
     options = FigureOptions(
         tasks=("math",), score="irrelevance", over="any", label="(c)", colours="safe", heads=("L1H1",)
     )
@@ -174,6 +176,17 @@ def test_every_kind_has_the_same_signature(any_atlas):
     assert header(draw_figure(atlas, "trajectories", options).axes[0]).startswith("L1H1")
     with pytest.raises(UnknownNameError, match="did you mean 'agreement'"):
         draw_figure(atlas, "agreements")
+
+
+def test_a_contrast_shows_the_mean_gate(hand_made):
+    figure = plot_contrasts(hand_made)
+    (image,) = figure.axes[0].get_images()
+    # retain's gates of the two seeds: L0 1,0,1 and 1,0,1; L1 1,1,1 and 0,1,1
+    np.testing.assert_allclose(image.get_array(), [[1, 0, 1], [0.5, 1, 1]])
+    assert header(figure.axes[0]) == "Math"
+    without = Atlas(hand_made.spec, [], [])
+    with pytest.raises(RequestError, match="no finished contrast"):
+        plot_contrasts(without)
 
 
 def test_trajectories_ask_for_one_task(any_atlas):

@@ -53,6 +53,8 @@ def test_three_seeds():
     assert summary.per_seed["facilitating"].mean == pytest.approx(4 / 9)
     assert summary.per_seed["facilitating"].low == third
     assert summary.per_seed["facilitating"].high == pytest.approx(5 / 9, abs=0.12)
+    assert summary.parted == pytest.approx((0 + 0.1 + 0.8 + 0.3 + 0 + 0.7 + 0.1 + 0.6 + 0.6) / 9)
+    assert summary.unclear == 0 and summary.anomalies == 0 and summary.held_out == 7
     assert summary.nll == {"baseline": 3.0, "retain": 2.0, "remove": 2.0}
     pairs = [np.corrcoef(gates[a][1], gates[b][1])[0, 1] for a, b in [(0, 1), (0, 2), (1, 2)]]
     assert summary.correlation["facilitation"] == pytest.approx(np.mean(pairs), abs=1e-6)

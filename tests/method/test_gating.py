@@ -248,7 +248,9 @@ def test_snapshots_are_thinned(tiny):
     fit.run()
     (result,) = fit.results()
     assert len(result.path) == len(result.path_updates) <= 41
-    assert result.path_updates[-1] == 90 and len(result.losses) == 90
+    assert result.path_updates[0] == 0 and result.path_updates[-1] == 90 and len(result.losses) == 90
+    start = random_starts(tiny, settings(updates=90, batch=1), [0])[0]
+    np.testing.assert_allclose(result.path[0], torch.sigmoid(start), rtol=1e-5)
     np.testing.assert_allclose(result.path[-1], 1 / (1 + np.exp(-result.logits)), rtol=1e-5)
 
 

@@ -392,6 +392,11 @@ def test_what_are_no_gates(llama, values):
 
 
 def test_gates_are_real_and_go_on_a_model(llama):
+    for wrong in (float("nan"), float("inf")):
+        values = torch.ones(3, 4)
+        values[1, 2] = wrong
+        with pytest.raises(GateError, match="NaN or infinite"), gates(llama, values):
+            pass
     with pytest.raises(GateError, match="real numbers"):
         gates(llama, torch.ones(3, 4, dtype=torch.complex64))
     with pytest.raises(GateError, match="the Model that load_model gives, not a LlamaForCausalLM"):

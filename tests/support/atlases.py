@@ -59,7 +59,7 @@ def atlas_of(
     """task -> seed -> (G+, G-)."""
     first = next(iter(next(iter(tasks.values())).values()))[0]
     spec = spec or spec_of(*[np.shape(first)[1]] * np.shape(first)[0])
-    plain = {"nll": 3.0, "accuracy": 0.25, "token_accuracy": 0.5}
+    plain = {"nll": 3.0, "accuracy": 0.25, "token_accuracy": 0.5, "rows": 7}
     runs = [Run("gating", task, "id", baseline=plain) for task in tasks]
     fits = []
     for task, seeds in tasks.items():

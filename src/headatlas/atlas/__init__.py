@@ -11,7 +11,7 @@ from headatlas.atlas.agreement import (
 )
 from headatlas.atlas.atlas import Atlas, open_atlas
 from headatlas.atlas.export import write_table
-from headatlas.atlas.layout import SCHEMA
+from headatlas.atlas.layout import SCHEMA, slug
 from headatlas.atlas.records import Fit, Run
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
@@ -33,6 +33,7 @@ __all__ = [
     "role_scores",
     "roles_of",
     "seed_correlation",
+    "slug",
     "summarise",
     "write_table",
 ]

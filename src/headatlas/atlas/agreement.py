@@ -45,7 +45,8 @@ class Summary:
     `always` and `any`: role -> share (the paper's Table 2). `per_seed`: role -> mean share with its interval.
     `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll`,
     `accuracy` (rows with the whole target right) and `token_accuracy`: held-out figures of baseline, retain
-    and remove.
+    and remove, on `held_out` rows. `unclear`: mean share of heads of which no score reaches the threshold;
+    `parted`: mean distance between G+ and G- of a head, small where the fits have hardly begun.
     """
 
     task: str
@@ -55,10 +56,13 @@ class Summary:
     any: dict[str, float]
     per_seed: dict[str, Interval]
     anomalies: float
+    unclear: float
+    parted: float
     correlation: dict[str, float | None]
     nll: dict[str, float]
     accuracy: dict[str, float]
     token_accuracy: dict[str, float]
+    held_out: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -113,8 +117,10 @@ def summarise(
     *,
     threshold: float = THRESHOLD,
     held_out: Mapping[str, dict[str, float]] | None = None,
+    rows: int | None = None,
 ) -> Summary:
-    """All that `headatlas map` says about a task; `held_out` is nll, accuracy, token_accuracy -> figures."""
+    """All that `headatlas map` says about a task; `held_out` is nll, accuracy, token_accuracy -> figures
+    on so many `rows`."""
     per_seed = [shares(scores.isel(seed=place), threshold) for place in range(scores.sizes["seed"])]
     words = roles_of(scores, threshold).values
     return Summary(
@@ -124,7 +130,14 @@ def summarise(
         always=shares(always(scores), threshold),
         any=shares(any_seed(scores), threshold),
         per_seed={role: interval(np.array([share[role] for share in per_seed])) for role in ROLES},
-        anomalies=float((words == "anomaly").sum() / max(1, (words != "").sum())),
+        anomalies=_share(words, "anomaly"),
+        unclear=_share(words, "unclear"),
+        parted=float(np.nanmean(np.abs(1 - scores["interference"].values - scores["facilitation"].values))),
         correlation={name: seed_correlation(scores[name]) for name in SCORES.values()},
         **{name: dict((held_out or {}).get(name, {})) for name in HELD_OUT},
+        held_out=rows,
     )
+
+
+def _share(words: np.ndarray, word: str) -> float:
+    return float((words == word).sum() / max(1, (words != "").sum()))

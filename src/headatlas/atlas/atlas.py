@@ -147,7 +147,8 @@ class Atlas:
             for fit, found in {"baseline": [run.baseline], **facts}.items():
                 if found and all(name in one for one in found):
                     figures[fit] = float(np.mean([one[name] for one in found]))
-        return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
+        rows = int(run.baseline["rows"]) if "rows" in run.baseline else None
+        return summarise(task, self.scores(task), threshold=threshold, held_out=held_out, rows=rows)
 
     def to_table(self) -> pd.DataFrame:
         """Tidy: one line per method, task, seed, fit and head; also of seeds that are not finished yet."""

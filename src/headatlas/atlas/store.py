@@ -72,22 +72,26 @@ class Store:
         return cls(root, spec, {(run.method, run.task): run for run in runs})
 
     @classmethod
+    def require_writable(cls, root: str | Path) -> None:
+        """What can be said before there is anything to write: is this a folder, whole and not in use?"""
+        root = Path(root)
+        for folder in (root, *root.parents):
+            if folder.exists() and not folder.is_dir():
+                raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another --out.")
+        if cls.exists(root):
+            cls.open(root)
+            with _locked(root):
+                pass
+
+    @classmethod
     @contextmanager
     def writing(cls, root: str | Path, spec: ModelSpec) -> Iterator[Store]:
         """The folder for writing, made if it is not there. One process at a time."""
         root = Path(root)
-        if root.exists() and not root.is_dir():
-            raise AtlasError(f"{root} is a file; an atlas is a folder: choose another --out.")
+        cls.require_writable(root)
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(root / LOCK, timeout=0)
-            try:
-                lock.acquire()
-            except Timeout:
-                raise StoreError(
-                    f"{root} is being written by another headatlas; wait for it or choose another --out."
-                ) from None
-        try:
+        with _locked(root):
             if cls.exists(root):
                 store = cls.open(root)
                 store._require_same_model(spec)
@@ -97,8 +101,6 @@ class Store:
             for draft in drafts(root):
                 draft.unlink(missing_ok=True)
             yield store
-        finally:
-            lock.release()
 
     def _require_same_model(self, spec: ModelSpec) -> None:
         ours, theirs = self.spec, spec
@@ -222,6 +224,23 @@ class Store:
             path.unlink(missing_ok=True)
 
 
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """The folder for this process alone."""
+    lock = FileLock(root / LOCK, timeout=0)
+    with writing(root):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise StoreError(
+                f"{root} is being written by another headatlas; wait for it or choose another --out."
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _seeds(run: Run) -> int:
     return int(run.settings.get("resolved", {}).get("seeds", 0))
 
@@ -229,12 +248,18 @@ def _seeds(run: Run) -> int:
 def _difference(known: Run, wanted: Run) -> str:
     """What decides about the numbers and is not the same, in words."""
     old, new = (_flat(run.settings.get("decides", {})) for run in (known, wanted))
-    parts = [
-        f"{key} {old.get(key)} instead of {new.get(key)}"
-        for key in {**old, **new}
-        if old.get(key) != new.get(key)
-    ]
-    return ", ".join(parts) or "other settings"
+    changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    parts = []
+    for key in changed:
+        kind = key.rpartition(" ")[2]
+        if kind == "content":  # a hash says nothing to a person
+            parts.append("other items (the task, or the file behind it, has changed since)")
+        elif kind == "tokens":  # other items have other tokens, and so has a longer limit
+            if not any(other.endswith((" content", " max_tokens")) for other in changed):
+                parts.append("the same items cut into other tokens")
+        else:
+            parts.append(f"{key} {old.get(key)} instead of {new.get(key)}")
+    return ", ".join(dict.fromkeys(parts)) or "other settings"
 
 
 def _flat(data: Mapping[str, Any]) -> dict[str, str]:

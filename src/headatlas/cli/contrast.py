@@ -51,13 +51,13 @@ def contrast(
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
-    from headatlas import contrast_heads, load_task
+    from headatlas import contrast_heads
     from headatlas.method import resolve
-    from headatlas.run import contrast_name, distinct_tasks, require_sound
+    from headatlas.run import contrast_name, contrasted, require_sound
 
     resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
-    tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in (retain, forget)])
-    require_sound(max_tokens, out, resume)
+    tasks = list(contrasted(retain, forget, trust_task_code).values())
+    require_sound(tasks, max_tokens, out, resume)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
     with ShownProgress(quiet=as_json) as progress:
         atlas = contrast_heads(
@@ -72,7 +72,8 @@ def contrast(
             max_tokens=max_tokens,
             progress=progress,
         )
-    found = _figures(atlas, contrast_name(tasks[0].name, tasks[1].name))
+    name = contrast_name(tasks[0].name, tasks[1].name)
+    found = _figures(atlas, name)
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -106,4 +107,9 @@ def _show(found: dict[str, Any], names: dict[str, str], out: str) -> None:
         )
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
-    console.print(f"[dim]atlas in {escape(out)}[/]")
+    rows = [found["ungated"].get(f"{side}_rows") for side in names]
+    if all(rows):
+        console.print(f"[dim]measured on {rows[0]} and {rows[1]} held-out items[/]")
+    console.print(
+        f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)} --kind contrast' draws the gates[/]"
+    )

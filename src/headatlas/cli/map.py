@@ -24,7 +24,7 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
 )
-from headatlas.cli.progress import ShownProgress
+from headatlas.cli.progress import ShownProgress, counted
 
 if TYPE_CHECKING:
     from headatlas import Model, Task
@@ -65,7 +65,7 @@ def map_(
     asked: dict[str, Any] = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
     resolve(preset, **asked)
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
-    require_sound(max_tokens, out, resume)
+    require_sound(tasks, max_tokens, out, resume)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
     show_map(
         loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
@@ -99,9 +99,9 @@ def show_map(
             f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
             f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
             f"{settings.pressed.updates} updates, "
-            f"{f'batch {settings.batch}, ' if settings.batch else ''}{settings.seeds} seeds"
+            f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"
         )
-    with ShownProgress(as_json, goes_on) as progress:
+    with ShownProgress(as_json, goes_on, [one.name for one in tasks]) as progress:
         given = {"preset": preset, "max_tokens": max_tokens, **asked}
         atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
     summaries = [atlas.summary(one.name) for one in tasks]
@@ -109,11 +109,15 @@ def show_map(
         typer.echo(json.dumps({"atlas": out, "tasks": [summary.to_json() for summary in summaries]}))
         return
     for summary in summaries:
-        show_summary(console, summary)
+        show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
 
 
-def show_summary(console: Console, summary: Summary) -> None:
-    """A task in a few lines."""
+#: held-out rows, and mean distance between G+ and G−, below which the figures are to be doubted
+_FEW_ROWS, _HARDLY_PARTED = 20, 0.1
+
+
+def show_summary(console: Console, summary: Summary, batch: int) -> None:
+    """A task in a few lines; `batch` rows were asked at each update."""
 
     def pair(shares: dict[str, float]) -> str:
         return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
@@ -126,12 +130,16 @@ def show_summary(console: Console, summary: Summary) -> None:
         return "–" if value is None else f"{value:.2f}"
 
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {summary.seeds} seeds, threshold {summary.threshold:g}"
+        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')}, batch {batch}, "
+        f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
     console.print(f"  Any      {pair(summary.any)}  in at least one seed")
     console.print(f"  per seed {each('facilitating')}, {each('interfering')},")
-    console.print(f"           {each('irrelevant')}, anomalies {100 * summary.anomalies:.1f} %")
+    console.print(
+        f"           {each('irrelevant')}, {100 * summary.anomalies:.1f} % anomalies, "
+        f"{100 * summary.unclear:.1f} % unclear"
+    )
     correlation = summary.correlation
     console.print(
         f"  seeds    correlate {number(correlation['facilitation'])} in facilitation, "
@@ -145,3 +153,12 @@ def show_summary(console: Console, summary: Summary) -> None:
     for text, figures in words:
         if {"baseline", "retain", "remove"} <= figures.keys():
             console.print(text.format(figures["baseline"], figures["retain"], figures["remove"]))
+    rows = summary.held_out
+    if rows is not None:
+        few = ": too few to tell small differences" if rows < _FEW_ROWS else ""
+        console.print(f"           ({counted(rows, 'item')}{few})")
+    if summary.parted < _HARDLY_PARTED:
+        console.print(
+            f"  [yellow]note:[/]    G+ and G− differ by {summary.parted:.2f} on average: too few updates to "
+            "tell which heads matter, unless every head does; try more --updates"
+        )

@@ -13,7 +13,7 @@ __all__ = ["plot"]
 def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     kind: Annotated[
-        str, typer.Option(help="agreement, score, trajectories, distributions or profile.")
+        str, typer.Option(help="agreement, score, trajectories, distributions, profile or contrast.")
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
     score: Annotated[
@@ -30,11 +30,17 @@ def plot(
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
     form: Annotated[str | None, typer.Option("--format", help="png (default), pdf or svg.")] = None,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", help="FILE.png, .pdf or .svg (default DIR/KIND.FORMAT).")
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="FILE.png, .pdf or .svg (default DIR/KIND.FORMAT, named after what was asked for).",
+        ),
     ] = None,
 ) -> None:
     """Draw a figure: by default the Always/Any maps of all tasks."""
     from headatlas import RequestError, open_atlas
+    from headatlas.atlas import slug
     from headatlas.figure import FigureOptions, draw_figure, save_figure
 
     for name, value, wanted in (
@@ -54,6 +60,7 @@ def plot(
         colours=colours,
         heads=tuple(head) if head else None,
     )
-    path = Path(out) if out else Path(folder) / f"{kind}.{form or 'png'}"
+    asked = [kind, *(word for word in (score, over) if word), *(slug(name) for name in task or ())]
+    path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
     figure = draw_figure(open_atlas(folder), kind, options)
     typer.echo(str(save_figure(figure, path)))

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
     from headatlas.method import Step
 
-__all__ = ["ShownProgress"]
+__all__ = ["ShownProgress", "counted"]
 
-_STAGES = {"pressed": "retain + remove", "measure": "held-out items"}
+_STAGES = {"pressed": "retain + remove", "measure": "held out"}
+#: columns of a terminal on which all that a bar can say has its place
+_WIDE = 108
+
+
+def counted(number: int, thing: str) -> str:
+    """ "1 seed", "3 seeds"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 class ShownProgress:
     """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error.
 
-    `goes_on` names what goes on after Ctrl-C.
+    `tasks` are all that will come, in that order; `goes_on` names what goes on after Ctrl-C.
     """
 
-    def __init__(self, quiet: bool = False, goes_on: str = "the same command with --resume") -> None:
+    def __init__(
+        self,
+        quiet: bool = False,
+        goes_on: str = "the same command with --resume",
+        tasks: Sequence[str] = (),
+    ) -> None:
         self._goes_on = goes_on
+        self._tasks = list(tasks)
         self._console = Console(stderr=True, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal and not quiet
         self._quiet = quiet
-        self._bars = Bars(
+        self._wide = self._console.width >= _WIDE
+        columns: tuple[ProgressColumn, ...] = (
             TextColumn("{task.description:<26}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=20 if self._wide else 8),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[about]:<26}"),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[about]:<26}" if self._wide else "{task.fields[about]}"),
+            *((TimeElapsedColumn(),) if self._wide else ()),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=self._console,
         )
+        self._bars = Bars(*columns, console=self._console)
         self._bar = self._bars.add_task("", total=None, visible=False, about="")
         self._tokens = 0
         self._name = ""
@@ -57,7 +79,9 @@ class ShownProgress:
             self._console.print(f"stopped; {self._goes_on} goes on from here")
 
     def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
-        self._name = escape(f"{task}: {_STAGES.get(stage, stage)}, {sets} fits")
+        several = len(self._tasks) > 1 and task in self._tasks
+        number = f"{self._tasks.index(task) + 1}/{len(self._tasks)} " if several else ""
+        self._name = escape(f"{number}{task}: {_STAGES.get(stage, stage)}, {counted(sets, 'fit')}")
         self._tokens = 0
         if self._live:
             self._bar = self._bars.add_task(self._name, total=updates, completed=done, about="")
@@ -67,10 +91,10 @@ class ShownProgress:
         loss = "" if step.loss is None else f"loss {step.loss:.3f}"
         if self._live:
             seconds = self._bars.tasks[self._bars.task_ids.index(self._bar)].elapsed or 1e-9
-            rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens else ""
+            rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens and self._wide else ""
             self._bars.update(self._bar, completed=step.update, about=loss + rate)
         elif not self._quiet and step.update == step.updates and step.stage != "measure":
-            self._console.print(f"{self._name}: {step.updates} updates, {loss}")
+            self._console.print(f"{self._name}: {counted(step.updates, 'update')}, {loss}")
 
     def note(self, text: str) -> None:
         self._console.print("[yellow]note:[/]", escape(text))

@@ -6,7 +6,7 @@ from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
 from headatlas.figure.palette import PALETTES, Palette, palette_of
 from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
 from headatlas.figure.saving import FORMATS, save_figure
-from headatlas.figure.score import draw_score, plot_score, plot_scores, score_of
+from headatlas.figure.score import draw_score, plot_contrasts, plot_score, plot_scores, score_of
 from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "example_heads",
     "palette_of",
     "plot_agreement",
+    "plot_contrasts",
     "plot_distributions",
     "plot_layer_profile",
     "plot_score",

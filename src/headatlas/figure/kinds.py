@@ -13,7 +13,7 @@ from headatlas.figure.agreement import plot_agreement
 from headatlas.figure.distributions import plot_distributions
 from headatlas.figure.panels import tasks_of
 from headatlas.figure.profile import plot_layer_profile
-from headatlas.figure.score import plot_scores
+from headatlas.figure.score import plot_contrasts, plot_scores
 from headatlas.figure.trajectories import plot_trajectories
 
 __all__ = ["KINDS", "FigureOptions", "draw_figure"]
@@ -58,8 +58,13 @@ def _profile(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_layer_profile(atlas, options.tasks, label=options.label, colours=options.colours)
 
 
+def _contrast(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_contrasts(atlas, options.tasks, label=options.label, colours=options.colours)
+
+
 KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
     "agreement": _agreement,
+    "contrast": _contrast,
     "distributions": _distributions,
     "profile": _profile,
     "score": _score,

@@ -87,7 +87,11 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
     """The tasks that were asked for, or all of which a seed is finished."""
     wanted = atlas.tasks if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
-        raise RequestError("there is no task to draw; name one, or finish a seed with 'headatlas map'.")
+        only = any(method == "contrast" for method, _ in atlas.runs)
+        hint = " This atlas holds contrasts: --kind contrast draws those." if only else ""
+        raise RequestError(
+            f"there is no task to draw; name one, or finish a seed with 'headatlas map'.{hint}"
+        )
     return wanted
 
 

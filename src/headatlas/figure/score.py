@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, Atlas
-from headatlas.core import UnknownNameError
+from headatlas.core import RequestError, UnknownNameError
 from headatlas.figure.headers import add_header, fit_headers, title_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height, tasks_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
-__all__ = ["DRAWN", "OVER", "draw_score", "plot_score", "plot_scores", "score_of"]
+__all__ = ["DRAWN", "OVER", "draw_score", "plot_contrasts", "plot_score", "plot_scores", "score_of"]
 
 #: what can be drawn -> how it is called in a figure
 DRAWN = {**{name: name.capitalize() for name in SCORES.values()}, "retain": "Gate G+", "remove": "Gate G−"}
@@ -75,7 +75,7 @@ def plot_score(
     ax.set_ylabel("Layer", fontsize=FONT_SIZES["axis"], labelpad=2)
     ax.set_title(f"{title_of(task)} ({OVER[over]})", fontsize=FONT_SIZES["header"])
     bar = ax.figure.colorbar(image, ax=ax, ticks=(0, 0.5, 1))
-    _style_bar(bar, score)
+    _style_bar(bar, DRAWN[score])
     return ax
 
 
@@ -92,13 +92,50 @@ def plot_scores(
 ) -> Figure:
     """One panel per task, at most three beside each other, and one colour bar for all."""
     names = tasks_of(atlas, tasks)
-    maps = [score_of(atlas, task, score, over) for task in names]
+    found = {task: score_of(atlas, task, score, over) for task in names}
+    maps = {f"{title_of(task)} ({OVER[over]})": one for task, one in found.items()}
+    return _heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width)
+
+
+@house_style()
+def plot_contrasts(
+    atlas: Atlas,
+    contrasts: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    colours: str = "paper",
+    width: float = COLUMN_WIDTH,
+) -> Figure:
+    """One panel per contrast: the mean gate over the seeds. A shut head serves the task to be forgotten, or
+    neither."""
+    there = [name for method, name in atlas.runs if method == "contrast" and atlas.seeds(name, method)]
+    names = there if contrasts is None else [contrasts] if isinstance(contrasts, str) else list(contrasts)
+    if not names:
+        raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
+    maps = {
+        title_of(name): atlas.gates(name, "contrast").sel(fit="retain", drop=True).mean("seed", skipna=False)
+        for name in names
+    }
+    return _heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width)
+
+
+def _heat_maps(
+    atlas: Atlas,
+    maps: Mapping[str, xr.DataArray],
+    bar: str,
+    *,
+    label: str | None,
+    colours: str,
+    width: float,
+) -> Figure:
+    """Header -> map, at most three beside each other, and one colour bar for all."""
+    names = list(maps)
     columns = min(len(names), _MOST_COLUMNS)
     if len(names) == 4:
         columns = 2
     rows = -(-len(names) // columns)
     sheet = Sheet(rows, columns, width, left=0.34, right=_BAR + 0.46, bottom=0.28)
-    headers = fit_headers([f"{title_of(task)} ({OVER[over]})" for task in names], sheet.panel_width)
+    headers = fit_headers(names, sheet.panel_width)
     sheet = replace(sheet, header=headers.height)
     figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
     for place, ax in enumerate(axes.flat):
@@ -107,18 +144,18 @@ def plot_scores(
             continue
         is_last_below = place + columns >= len(names)
         image = draw_score(
-            maps[place], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
+            maps[names[place]], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
         )
         add_header(ax, headers.texts[place], headers)
     add_outer_labels(figure, axes, x="Head", y="Layer")
     add_label(figure, label)
     top, low = axes[0, 0].get_position(), axes[-1, 0].get_position()
     box = (1 - (_BAR + 0.36) / width, low.y0, _BAR / width, top.y1 - low.y0)
-    _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), score)
+    _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), bar)
     return figure
 
 
-def _style_bar(bar: Any, score: str) -> None:
-    bar.set_label(DRAWN[score], fontsize=FONT_SIZES["axis"], labelpad=2)
+def _style_bar(bar: Any, name: str) -> None:
+    bar.set_label(name, fontsize=FONT_SIZES["axis"], labelpad=2)
     bar.ax.tick_params(labelsize=FONT_SIZES["tick"], length=2, width=LINE_WIDTH, pad=1.5)
     bar.outline.set_linewidth(LINE_WIDTH)

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import FITS, Head, RequestError
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.headers import add_header, fit_headers, title_of
 from headatlas.figure.palette import FIT_COLOURS
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH, TEXT_WIDTH, house_style
@@ -81,7 +81,8 @@ def plot_trajectories(
         )
         plain_axes(ax, left=place % columns == 0, bottom=place + columns >= len(wanted))
         add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Update", y="Gate", lift=_LEGEND)
+    lines = ", a line per seed" if paths["free"].sizes["seed"] > 1 else ""
+    add_outer_labels(figure, axes, x=f"Update ({title_of(task)}{lines})", y="Gate", lift=_LEGEND)
     add_label(figure, label)
     _add_legend(figure)
     return figure
@@ -99,7 +100,9 @@ def draw_trajectory(paths: dict[str, xr.DataArray], *, ax: Axes) -> Axes:
             path = paths[fit].sel(seed=seed)
             x, y = path["update"].values, path.values
             if fit != "free":
-                x, y = np.append(end, end + x), np.append(free.sel(seed=seed).values[-1], y)
+                x = end + x
+                if x[0] > end:  # paths of older atlases begin after the start
+                    x, y = np.append(end, x), np.append(free.sel(seed=seed).values[-1], y)
             ax.plot(x, y, color=FIT_COLOURS[fit], linewidth=line_width, gid=fit, **style)
     ax.axvline(end, color="black", linewidth=LINE_WIDTH, linestyle=(0, (4, 2)), gid="pressure")
     length = end + int(paths["retain"]["update"].values[-1])

@@ -110,7 +110,7 @@ class GateFit:
         if settings.objective == "bounded":
             self.logits.clamp_(-settings.limit, settings.limit)
         self._mean, self._square = torch.zeros_like(self.logits), torch.zeros_like(self.logits)
-        self._path: list[Tensor] = []
+        self._path: list[Tensor] = [torch.sigmoid(self.logits).cpu()]
         self._losses: list[Tensor] = []
 
     def _pressures_now(self) -> Tensor:
@@ -246,7 +246,7 @@ class GateFit:
     def _snapshot_updates(self) -> list[int]:
         updates = self.schedule.updates
         step = -(-updates // SNAPSHOTS)
-        return sorted({*range(step, updates + 1, step), updates})
+        return sorted({*range(0, updates + 1, step), updates})
 
     def results(self) -> list[FitResult]:
         """The gate sets, when the stage is done."""

@@ -146,6 +146,9 @@ class Gating:
         self._places: list[tuple[nn.Module, str, nn.Module, _Gated]] = []
         self._made_of = hf, anatomy
         self._shape = anatomy.shape
+        self._there = torch.zeros(self._shape, dtype=torch.bool)
+        for found in anatomy.present():
+            self._there[found.layer, : found.heads] = True
         for found in anatomy.present():
             parent, _, child = found.output.rpartition(".")
             inner = hf.get_submodule(found.output)
@@ -195,4 +198,6 @@ class Gating:
             raise GateError(f"gates of shape {list(tensor.shape)}; {wanted}")
         if tensor.is_complex():
             raise GateError("gates are real numbers.")
+        if tensor.device.type == "cpu" and not bool(tensor.detach()[..., self._there].isfinite().all()):
+            raise GateError("a gate is NaN or infinite; only a place without a head may be.")
         return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())

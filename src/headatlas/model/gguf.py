@@ -20,7 +20,9 @@ __all__ = ["read_gguf", "require_all_weights"]
 def read_gguf(path: Path, dtype: Any = torch.float32) -> tuple[Any, Any]:
     """(model, tokenizer). The weights are dequantised; the model has no trace of GGUF left."""
     if importlib.util.find_spec("gguf") is None:
-        raise ModelSourceError(f"reading {path.name!r} needs the package gguf: pip install 'headatlas[gguf]'")
+        raise ModelSourceError(
+            f"reading {path.name!r} needs the package gguf (extra 'gguf'): pip install gguf."
+        )
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
         with _no_bar():

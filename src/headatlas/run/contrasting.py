@@ -18,12 +18,25 @@ from headatlas.run.mapping import opened, report_rows, require_sound
 from headatlas.run.prepare import describe, prepare
 from headatlas.task import Task, load_task
 
-__all__ = ["contrast_heads", "contrast_name"]
+__all__ = ["contrast_heads", "contrast_name", "contrasted"]
 
 
 def contrast_name(retain: str, forget: str) -> str:
     """What a contrast is called in an atlas."""
     return f"{retain} without {forget}"
+
+
+def contrasted(retain: str | Task, forget: str | Task, trust_code: bool = False) -> dict[str, Task]:
+    """The two tasks, by what is to become of them."""
+    tasks = {
+        "retain": load_task(retain, trust_code=trust_code),
+        "forget": load_task(forget, trust_code=trust_code),
+    }
+    if tasks["retain"].name == tasks["forget"].name:
+        raise RequestError(
+            f"retain and forget are both {tasks['retain'].name!r}; a contrast needs two tasks."
+        )
+    return tasks
 
 
 def contrast_heads(
@@ -50,12 +63,8 @@ def contrast_heads(
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch)
     settings = replace(settings, pressed=settings.free)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
-    tasks = {"retain": load_task(retain), "forget": load_task(forget)}
-    if tasks["retain"].name == tasks["forget"].name:
-        raise RequestError(
-            f"retain and forget are both {tasks['retain'].name!r}; a contrast needs two tasks."
-        )
-    require_sound(max_tokens, out, resume)
+    tasks = contrasted(retain, forget)
+    require_sound(list(tasks.values()), max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
     parts = {"retain": prepare(loaded, tasks["retain"], settings, max_tokens)}
     settings = parts["retain"].settings
@@ -73,6 +82,7 @@ def contrast_heads(
             for side, part in parts.items():
                 outcome = evaluate(loaded, part.held_out, gates)
                 found |= {f"{side}_{name}": value for name, value in outcome.figures().items()}
+                found[f"{side}_rows"] = len(part.held_out)
             return found
 
         if not run.baseline:

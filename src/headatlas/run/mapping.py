@@ -52,7 +52,7 @@ def map_heads(
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     chosen = distinct_tasks(tasks)
-    require_sound(max_tokens, out, resume)
+    require_sound(chosen, max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
     ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
     with opened(loaded, out, resume) as store:
@@ -67,12 +67,24 @@ def map_heads(
     return atlas
 
 
-def require_sound(max_tokens: int | None, out: str | Path | None, resume: bool) -> None:
+def require_sound(
+    tasks: Sequence[Task], max_tokens: int | None, out: str | Path | None, resume: bool
+) -> None:
     """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
     if max_tokens is not None and max_tokens < 2:
         raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
-    if out is not None and Store.exists(Path(out)) and not resume:
-        raise AtlasError(f"{out} holds an atlas already; --resume goes on with it or adds to it.")
+    if out is not None:
+        _require_new(Path(out), resume)
+        Store.require_writable(Path(out))
+    for task in tasks:
+        task.require_readable()
+
+
+def _require_new(out: Path, resume: bool) -> None:
+    if Store.exists(out) and not resume:
+        raise AtlasError(
+            f"{out} holds an atlas already; --resume (resume=True) goes on with it or adds to it."
+        )
 
 
 @contextmanager
@@ -84,7 +96,7 @@ def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store
         new = not Store.exists(root)
         store = stack.enter_context(Store.writing(root, model.spec))
         if not new:
-            require_sound(None, out, resume)
+            _require_new(root, resume)
             open_atlas(root)
         yield store
 

@@ -8,7 +8,7 @@ from typing import Any
 from headatlas.core import TaskError, UnknownNameError
 from headatlas.task.transforms import TRANSFORMS
 
-__all__ = ["read_hub"]
+__all__ = ["read_hub", "require_datasets"]
 
 
 def read_hub(source: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]]:
@@ -22,6 +22,16 @@ def read_hub(source: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]]:
             yield from _transformed(transform, labelled, source["hub"]) if transform else [labelled]
 
 
+def require_datasets() -> None:
+    """The library is an extra."""
+    try:
+        import datasets  # noqa: F401 (the import is the question)
+    except ImportError:
+        raise TaskError(
+            "hub data sets need the datasets library (extra 'hub'): pip install datasets."
+        ) from None
+
+
 def _transformed(transform: str, record: dict[str, Any], name: str) -> list[dict[str, Any]]:
     try:
         return list(TRANSFORMS[transform](record))
@@ -33,10 +43,9 @@ def _transformed(transform: str, record: dict[str, Any], name: str) -> list[dict
 
 
 def _rows(source: Mapping[str, Any], config: str | None, split: str) -> Iterator[dict[str, Any]]:
-    try:
-        from datasets import load_dataset
-    except ImportError:
-        raise TaskError("hub data sets need the datasets library: pip install 'headatlas[hub]'.") from None
+    require_datasets()
+    from datasets import load_dataset
+
     name = source["hub"]
     try:
         data = load_dataset(name, name=config, split=split, revision=source.get("revision"), streaming=True)

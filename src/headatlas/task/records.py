@@ -10,16 +10,17 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from headatlas.core import HeadatlasError, TaskError
 from headatlas.task.files import Record, read_file
-from headatlas.task.hub import read_hub
+from headatlas.task.hub import read_hub, require_datasets
 from headatlas.task.spec import TaskSpec
 
-__all__ = ["read_records"]
+__all__ = ["first_records", "read_records"]
 
 #: code that is not foreign; not all of the package, which can be made to do anything
 _OURS = "headatlas.task.generators."
@@ -40,7 +41,7 @@ def read_records(
     if spec.kind == "generator":
         stream = _generated(spec, folder, tokenizer, trust_code)
     elif spec.kind == "file":
-        stream = read_file(folder / str(spec.source["file"]), spec.source.get("format"))
+        stream = _from_file(spec, folder)
     else:
         stream = read_hub(spec.source, spec.source.get("split", "train"))
         if "test_split" in spec.source:
@@ -54,7 +55,40 @@ def read_records(
     return kept, test, seen
 
 
+def first_records(spec: TaskSpec, folder: Path, trust_code: bool, most: int) -> list[Record]:
+    """As many records as can be had without a tokenizer or a network; what is wrong with them is said now."""
+    if spec.kind == "file":
+        return list(islice(_renamed(spec, _from_file(spec, folder)), most))
+    if spec.kind == "generator":
+        _generator(spec, folder, trust_code)
+    else:
+        require_datasets()
+    return []
+
+
+def _from_file(spec: TaskSpec, folder: Path) -> Iterator[Record]:
+    return read_file(folder / str(spec.source["file"]), spec.source.get("format"))
+
+
 def _generated(spec: TaskSpec, folder: Path, tokenizer: Any, trust_code: bool) -> Iterator[Record]:
+    path = str(spec.source["generator"])
+    where = f"task {spec.name!r}"
+    function = _generator(spec, folder, trust_code)
+    options = dict(spec.source.get("options") or {})
+    if "tokenizer" in signature(function).parameters:
+        options["tokenizer"] = tokenizer
+    try:
+        for record in function(**options):
+            if not isinstance(record, dict):
+                raise TaskError(f"{where}: {path} gave {record!r}, not a record with columns.")
+            yield record
+    except HeadatlasError:
+        raise
+    except Exception as error:  # someone else's code
+        raise TaskError(f"{where}: {path} failed with {type(error).__name__}: {error}.") from error
+
+
+def _generator(spec: TaskSpec, folder: Path, trust_code: bool) -> Callable[..., Iterable[Any]]:
     path = str(spec.source["generator"])
     where = f"task {spec.name!r}"
     ours = path.startswith(_OURS)
@@ -65,21 +99,13 @@ def _generated(spec: TaskSpec, folder: Path, tokenizer: Any, trust_code: bool) -
         )
     module, _, name = path.partition(":")
     try:
-        function = getattr(import_module(module) if ours else _foreign(module, folder), name)
-        options = dict(spec.source.get("options") or {})
-        if "tokenizer" in signature(function).parameters:
-            options["tokenizer"] = tokenizer
+        function: Callable[..., Iterable[Any]] = getattr(
+            import_module(module) if ours else _foreign(module, folder), name
+        )
+        signature(function)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise TaskError(f"{where}: no generator {path!r} (module:function): {error}.") from error
-    try:
-        for record in function(**options):
-            if not isinstance(record, dict):
-                raise TaskError(f"{where}: {path} gave {record!r}, not a record with columns.")
-            yield record
-    except HeadatlasError:
-        raise
-    except Exception as error:  # someone else's code
-        raise TaskError(f"{where}: {path} failed with {type(error).__name__}: {error}.") from error
+    return function
 
 
 def _foreign(name: str, folder: Path) -> ModuleType:

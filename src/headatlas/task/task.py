@@ -14,10 +14,13 @@ from typing import Any
 
 from headatlas.core import TaskError
 from headatlas.task.files import Record
-from headatlas.task.records import read_records
+from headatlas.task.records import first_records, read_records
 from headatlas.task.spec import TaskSpec, fill
 
 __all__ = ["Item", "Items", "Task"]
+
+#: records: what is wrong with a file mostly shows in them
+_FIRST_LOOK = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,17 @@ class Task:
     def name(self) -> str:
         return self.spec.name
 
+    def require_readable(self) -> None:
+        """A first look, quick, without a tokenizer or a network: missing files, columns and targets."""
+        where = f"task {self.name!r}"
+        for place, record in enumerate(first_records(self.spec, self.folder, self.trust_code, _FIRST_LOOK)):
+            self._require_target(record, where, f"record {place + 1}")
+
+    def _require_target(self, record: Record, where: str, number: str) -> None:
+        prompt = fill(self.spec.prompt, record, where)
+        if not fill(self.spec.target, record, where).strip():
+            raise TaskError(f"{where}: {number} has an empty target; its prompt is {prompt[:60]!r}.")
+
     def items(self, tokenizer: Any = None) -> Items:
         """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
 
@@ -66,10 +80,7 @@ class Task:
         if not records:
             raise TaskError(f"{where} has no records.")
         for place, record in enumerate([*records, *(test or [])]):
-            prompt = fill(self.spec.prompt, record, where)
-            if not fill(self.spec.target, record, where).strip():
-                number = f"record {place + 1}" if seen == len(records) else "a record"
-                raise TaskError(f"{where}: {number} has an empty target; its prompt is {prompt[:60]!r}.")
+            self._require_target(record, where, f"record {place + 1}" if seen == len(records) else "a record")
         train, test = self._split(records) if test is None else (self._without(records, test), test)
         if not train or not test:
             raise TaskError(

@@ -16,7 +16,9 @@ def records(size: int = 10_000, seed: int = 1) -> Iterator[dict[str, str]]:
     try:
         import reasoning_gym
     except ImportError:
-        raise TaskError("the task 'math' needs reasoning-gym: pip install 'headatlas[math]'.") from None
+        raise TaskError(
+            "the task 'math' needs reasoning-gym: pip install reasoning-gym (extra 'math')."
+        ) from None
     seen = set()
     for entry in reasoning_gym.create_dataset("gsm_symbolic", size=size, seed=seed):
         question = entry["question"].removesuffix(_REQUEST).strip()
