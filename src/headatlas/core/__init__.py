@@ -16,6 +16,7 @@ from headatlas.core.errors import (
 )
 from headatlas.core.head import Head
 from headatlas.core.provenance import ModelSpec
+from headatlas.core.relation_names import relation_words
 
 __all__ = [
     "AXES",
@@ -36,4 +37,5 @@ __all__ = [
     "StoreError",
     "TaskError",
     "UnknownNameError",
+    "relation_words",
 ]

@@ -1,9 +1,14 @@
 """(model, task) -> scores of heads. Each method lives in a file of its own."""
 
 from headatlas.method.batches import Pass, RowTable, draw
+from headatlas.method.causal import CausalCheck, causal_check, questions
 from headatlas.method.contrast import MARGIN, ContrastFit
 from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
+from headatlas.method.in_text import TEMPLATES
 from headatlas.method.likelihood import Outcome, evaluate, row_nll
+from headatlas.method.relating import choose_source, dynamic_scores, relation_scores
+from headatlas.method.relations import Writer, choose_k, relations_for
+from headatlas.method.salient import Salient, salient_operations
 from headatlas.method.settings import (
     OBJECTIVES,
     PRESETS,
@@ -19,6 +24,8 @@ __all__ = [
     "PRESETS",
     "STAGES",
     "TARGETS_PER_BATCH",
+    "TEMPLATES",
+    "CausalCheck",
     "ContrastFit",
     "FitResult",
     "GateFit",
@@ -26,11 +33,21 @@ __all__ = [
     "Outcome",
     "Pass",
     "RowTable",
+    "Salient",
     "Stage",
     "Step",
+    "Writer",
+    "causal_check",
+    "choose_k",
+    "choose_source",
     "draw",
+    "dynamic_scores",
     "evaluate",
+    "questions",
     "random_starts",
+    "relation_scores",
+    "relations_for",
     "resolve",
     "row_nll",
+    "salient_operations",
 ]

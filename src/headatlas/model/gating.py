@@ -26,12 +26,15 @@ class _Values:
     """The gate values in force; the stand-ins look here, so new values need no new modules."""
 
     tensor: Tensor
+    #: the only position of each row at which they hold, where that is wanted
+    at: Tensor | None = None
 
     def __init__(self) -> None:
         self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
 
-    def set(self, tensor: Tensor | None) -> None:
+    def set(self, tensor: Tensor | None, at: Tensor | None = None) -> None:
         self._known = None
+        self.at = at
         if tensor is None:
             del self.tensor
         else:
@@ -88,8 +91,19 @@ class _Gated(nn.Module):
             )
         if gate.shape[-2] != self.heads:  # a layer with fewer heads than others
             gate = gate[..., : self.heads, :]
+        if self.values.at is not None:
+            gate = self._only_at(gate, z, self.values.at)
         heads = z.unflatten(-1, (self.heads, self.head_dim))
         return self.inner((heads * gate).flatten(-2), *args, **kwargs)
+
+    def _only_at(self, gate: Tensor, z: Tensor, at: Tensor) -> Tensor:
+        """[row, position, head, 1]: ones but at one position of each row."""
+        if z.ndim != 3 or len(at) != z.shape[0]:
+            raise GateError(
+                f"gates at one position of each of {len(at)} rows, but a batch of shape {list(z.shape[:-1])}."
+            )
+        there = torch.arange(z.shape[1], device=z.device) == at.to(z.device)[:, None]
+        return torch.where(there[..., None, None], gate, torch.ones_like(gate))
 
     def _count(self) -> None:
         """Gradient checkpointing runs layers again during backward, with the gates of that moment."""
@@ -159,13 +173,13 @@ class Gating:
         """A copy gates the copied model, with stand-ins of its own."""
         return Gating, self._made_of
 
-    def __call__(self, values: Any) -> AbstractContextManager[None]:
-        return self._block(self._checked(values))
+    def __call__(self, values: Any, at: Any = None) -> AbstractContextManager[None]:
+        return self._block(self._checked(values), None if at is None else self._checked_positions(at))
 
     @contextmanager
-    def _block(self, tensor: Tensor) -> Iterator[None]:
+    def _block(self, tensor: Tensor, at: Tensor | None) -> Iterator[None]:
         self._require_ungated()
-        self._values.set(tensor)
+        self._values.set(tensor, at)
         try:
             for parent, child, _, gated in self._places:
                 gated.ran = False
@@ -183,6 +197,15 @@ class Gating:
                 raise GateError("this model is gated already; multiply the gate sets and gate it once.")
             if current is not inner:
                 raise GateError(f"{child} was replaced after the model was loaded; load it again.")
+
+    def _checked_positions(self, at: Any) -> Tensor:
+        try:
+            positions = torch.as_tensor(at)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise GateError("positions are whole numbers, one per row.") from error
+        if positions.ndim != 1 or positions.is_floating_point() or (positions < 0).any():
+            raise GateError("positions are whole numbers from 0, one per row.")
+        return positions
 
     def _checked(self, values: Any) -> Tensor:
         layers, heads = self._shape

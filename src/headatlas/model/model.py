@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
+from headatlas.model.after import find_gains
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import eager, input_device
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
+from headatlas.model.observe import observe
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.sources import Sources
@@ -49,6 +51,7 @@ class Model:
         self._gating = gating
         self._sources = Sources(hf, anatomy)
         self._readout = Readout(hf)
+        self._gains: dict[int, Tensor] | None = None
 
     def __repr__(self) -> str:
         layers, heads = self.spec.shape
@@ -65,7 +68,7 @@ class Model:
             raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
         return first_tokens(self.hf, self.tokenizer)
 
-    def gates(self, values: Any) -> AbstractContextManager[None]:
+    def gates(self, values: Any, at: Any = None) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
         if isinstance(values, Mapping):
             named = {self.spec.require(name): value for name, value in values.items()}
@@ -75,7 +78,7 @@ class Model:
                     values[head.layer, head.head] = float(value)
                 except (TypeError, ValueError, RuntimeError) as error:
                     raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
-        return self._gating(values)
+        return self._gating(values, at)
 
     def logits_at(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         """[wanted, vocabulary]: the logits at position `positions[i]` of row `rows[i]` of `ids`.
@@ -83,6 +86,11 @@ class Model:
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
         return self._readout(ids, rows, positions)
+
+    def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:
+        """layer -> (head outputs [row, head * head_dim], what the values are made from [row, hidden]) at
+        position `positions[row]` of each row of `ids`, as the model runs."""
+        return observe(self.hf, self.anatomy, ids, positions)
 
     def plain_attention(self) -> AbstractContextManager[None]:
         """Inside the block, transformers' plain attention code instead of the one that was chosen."""
@@ -104,6 +112,12 @@ class Model:
         """
         name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
         return read_head(self.hf, self.attention(name.layer), name.head)
+
+    def output_gain(self, layer: int) -> Tensor | None:
+        """[hidden]: the weights of the norm between the layer's W_O and the stream, if there is one."""
+        if self._gains is None:
+            self._gains = find_gains(self.hf, self.anatomy)
+        return self._gains.get(layer)
 
     def source_vectors(self, tokens: Tensor | Sequence[int], kind: str = "first_mlp") -> Tensor:
         """[token, hidden]: what tokens bring to the heads; `kind` is one of `SOURCES`."""
@@ -142,7 +156,7 @@ class Model:
         return columns_of(output, torch.arange(width_out(output)))
 
 
-def gates(model: Model, values: Any) -> AbstractContextManager[None]:
+def gates(model: Model, values: Any, at: Any = None) -> AbstractContextManager[None]:
     """Gate every head of `model` inside a `with` block.
 
     `values` is [layer, head] for all rows, or [row, layer, head] with one gate set per row of the
@@ -151,7 +165,8 @@ def gates(model: Model, values: Any) -> AbstractContextManager[None]:
     forward pass, so an optimiser may step inside the block.
 
     Each head's output is multiplied by its value before the output projection: 1 leaves the model as
-    it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
+    it is, bit for bit, 0 removes the head. Values where the model has no head are ignored. With `at`, one
+    position per row, they hold at that position alone.
 
     Gating a gated model is refused. When the block ends, also by an error, the model is as before.
     With gradient checkpointing call `backward` inside the block: it runs the model again.
@@ -159,4 +174,4 @@ def gates(model: Model, values: Any) -> AbstractContextManager[None]:
     """
     if not isinstance(model, Model):
         raise GateError(f"gates takes the Model that load_model gives, not a {type(model).__name__}.")
-    return model.gates(values)
+    return model.gates(values, at)

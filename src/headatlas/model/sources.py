@@ -15,7 +15,8 @@ residual factors, parallel blocks and experts need no special cases:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
@@ -69,12 +70,28 @@ class Sources:
     def embedding(self, ids: Tensor) -> Tensor:
         """[token, hidden]"""
         if (scale := self.embedding_scale) is not None:
-            rows: Tensor = self._embed(ids.to(input_device(self._hf)))
+            ids = ids.to(input_device(self._hf))
+            rows: Tensor = self._embed(ids)
+            if rows.dtype.itemsize == 2:  # a scale in the table itself or after it: not rounded to halves
+                rows, scale = self._stored(ids, rows, scale)
             return rows * scale if scale != 1 else rows
         rows = torch.cat([self._entering(part) for part in ids.split(_CHUNK)])
         if rows.shape[1] != self._hidden:
             raise ModelRefusedError(f"{self._block} takes {rows.shape[1]} channels, not one stream.")
         return rows
+
+    def _stored(self, ids: Tensor, rows: Tensor, scale: float) -> tuple[Tensor, float]:
+        """(rows, factor): the rows as stored, if the table only multiplies them, else as they come."""
+        weight = getattr(self._embed, "weight", None)
+        if type(getattr(weight, "data", None)) is not Tensor or weight.shape[-1] != rows.shape[-1]:  # type: ignore[union-attr]
+            return rows, scale
+        stored = weight[ids].detach()  # type: ignore[index]
+        if stored.dtype != rows.dtype or torch.equal(stored, rows):
+            return (rows, scale) if scale == 1 else (rows.float(), scale)
+        factor = float((exact(stored) * exact(rows)).sum() / exact(stored).square().sum())
+        if not (exact(rows) - factor * exact(stored)).norm() <= 1e-2 * exact(rows).norm():
+            return rows, scale
+        return stored.float(), factor * scale
 
     def _entering(self, ids: Tensor) -> Tensor:
         """The stream that enters the first block for each token as a text of its own."""
@@ -102,12 +119,19 @@ class Sources:
 
             return hook
 
+        def run(chunk: Tensor, rows: Tensor, dtype: torch.dtype | None) -> None:
+            keepers = [self._hf.get_submodule(n).register_forward_hook(keep(n)) for n, _ in branch]
+            with hooks(*keepers, *self._silence(self._mixers), *self._enter(rows, dtype)):
+                run_until(self._hf, chunk[:, None].to(input_device(self._hf)), self._block)
+
         chunks = []
         for chunk in ids.split(_CHUNK):
-            keepers = [self._hf.get_submodule(n).register_forward_hook(keep(n)) for n, _ in branch]
-            silence, enter = self._silence(self._mixers), self._enter(chunk)
-            with hooks(*keepers, *silence, *enter):
-                run_until(self._hf, chunk[:, None].to(input_device(self._hf)), self._block)
+            rows = self.embedding(chunk)
+            try:
+                with self._single_precision() as dtype:
+                    run(chunk, rows, dtype)
+            except RuntimeError:  # a block that mixes in halves of its own making
+                run(chunk, rows, None)
             parts = [made[n] if factor == 1 else made[n] * factor for n, factor in branch]
             chunks.append(sum(parts[1:], start=parts[0]).reshape(len(chunk), -1))
         return torch.cat(chunks)
@@ -117,7 +141,7 @@ class Sources:
         if self._branch is None:
             self._mixers = self._find_mixers()
             ids = random_ids(self._hf, 1, _SAMPLE)[0]
-            with hooks(*self._silence(self._mixers), *self._enter(ids)):
+            with hooks(*self._silence(self._mixers), *self._enter(self.embedding(ids))):
                 seen = trace(self._hf, ids[:, None], until=self._block)
             self._branch = self._added(seen)
         return self._branch
@@ -173,6 +197,29 @@ class Sources:
                 return mixers
             mixers.append(name)
 
+    @contextmanager
+    def _single_precision(self) -> Iterator[torch.dtype | None]:
+        """The first block in single precision, which is given, where its weights are plain halves: what is
+        read off weights is to be as exact as they are. Weights of other kinds (quantised, offloaded)
+        stay as they are, and None is given."""
+        block = self._hf.get_submodule(self._block)
+        tensors = [*block.parameters(), *block.buffers()]
+        halves = [tensor for tensor in tensors if tensor.dtype in (torch.bfloat16, torch.float16)]
+        plain = all(type(tensor.data) is Tensor for tensor in tensors) and not any(
+            hasattr(module, "_hf_hook") for module in block.modules()
+        )
+        if not halves or not plain or any(t.dtype.itemsize < 2 for t in tensors if t.ndim > 1):
+            yield None
+            return
+        before = [tensor.data for tensor in halves]
+        try:
+            for tensor in halves:
+                tensor.data = tensor.data.float()
+            yield torch.float32
+        finally:
+            for tensor, data in zip(halves, before, strict=True):
+                tensor.data = data
+
     # --- hooks ---
 
     def _silence(self, names: list[str]) -> list[Any]:
@@ -181,9 +228,10 @@ class Sources:
 
         return [self._hf.get_submodule(name).register_forward_hook(hook) for name in names]
 
-    def _enter(self, ids: Tensor) -> list[Any]:
-        """Let the embeddings of these tokens, and no positions, enter the first block."""
-        rows = self.embedding(ids)
+    def _enter(self, rows: Tensor, dtype: torch.dtype | None = None) -> list[Any]:
+        """Let these embeddings, and no positions, enter the first block."""
+
+        block = self._hf.get_submodule(self._block)
 
         def hook(module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
             where, key, stream = _stream(args, kwargs)
@@ -192,12 +240,13 @@ class Sources:
                     f"{self._block} takes several parallel streams ({list(stream.shape)}), so there "
                     "are no 'first_mlp' source vectors; 'embedding' can be used."
                 )
-            replaced = rows[:, None].to(stream)
+            replaced = rows[:, None].to(stream.device, dtype or stream.dtype)
+            if dtype is not None:  # whatever else comes in (positions, biases) in the same precision
+                args, kwargs = _in_dtype(args, dtype), _in_dtype(kwargs, dtype)
             if where == "kwargs":
                 return args, {**kwargs, key: replaced}
             return (*args[:key], replaced, *args[key + 1 :]), kwargs
 
-        block = self._hf.get_submodule(self._block)
         return [block.register_forward_pre_hook(hook, with_kwargs=True)]
 
 
@@ -261,6 +310,17 @@ def _stream(args: Any, kwargs: Any) -> tuple[str, Any, Tensor]:
         if isinstance(value := kwargs.get(key), Tensor) and value.is_floating_point():
             return "kwargs", key, value
     raise ModelRefusedError("the first block takes no stream of vectors.")
+
+
+def _in_dtype(values: Any, dtype: torch.dtype) -> Any:
+    """Call arguments with every half in `dtype`."""
+    if isinstance(values, Tensor):
+        return values.to(dtype) if values.dtype in (torch.bfloat16, torch.float16) else values
+    if isinstance(values, dict):
+        return {key: _in_dtype(value, dtype) for key, value in values.items()}
+    if type(values) in (tuple, list):
+        return type(values)(_in_dtype(value, dtype) for value in values)
+    return values
 
 
 def _one_stream(stream: Tensor, rows: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import NamedTuple
 
 import torch
@@ -42,8 +43,10 @@ def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
         return last
     assert path.latent is not None and path.latent_norm is not None
     first = columns_of(hf.get_submodule(path.linear), path.latent)
-    gain = norm_gain(hf.get_submodule(path.latent_norm), first.shape[1]).to(first)
-    return (first * gain) @ last
+    gain = norm_gain(hf.get_submodule(path.latent_norm), first.shape[1])
+    device = exact(first).device
+    product = (exact(first) * exact(gain).to(device)) @ exact(last).to(device)
+    return product.to(first.device, torch.promote_types(first.dtype, torch.float32))
 
 
 def read_head(hf: PreTrainedModel, found: Attention, head: int) -> ValueOutput:
@@ -58,6 +61,9 @@ def norm_gain(norm: nn.Module, width: int) -> Tensor:
     what comes out is the factor itself, up to the norm's epsilon.
     """
     tensors = [*norm.parameters(), *norm.buffers()]
+    if any(tensor.dtype in (torch.bfloat16, torch.float16) for tensor in tensors):
+        norm = deepcopy(norm).float()  # 1 + w has more digits than a half
+        tensors = [*norm.parameters(), *norm.buffers()]
     like = tensors[0] if tensors else torch.zeros(())
     signs = torch.ones(width, device=like.device, dtype=like.dtype)
     signs[1::2] = -1

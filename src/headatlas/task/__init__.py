@@ -6,18 +6,28 @@ targets (`task`) and into token ids for one tokeniser (`encode`).
 
 from headatlas.task.catalogue import builtin_tasks, load_task
 from headatlas.task.encode import Row, Rows, encode, tokens_of
+from headatlas.task.relation import OTHER, Relation, builtin_relations, load_relation
+from headatlas.task.relation_tokens import LEAST_PAIRS, PairTokens, RelationTokens, relation_tokens
 from headatlas.task.spec import TaskSpec
 from headatlas.task.task import Item, Items, Task
 
 __all__ = [
+    "LEAST_PAIRS",
+    "OTHER",
     "Item",
     "Items",
+    "PairTokens",
+    "Relation",
+    "RelationTokens",
     "Row",
     "Rows",
     "Task",
     "TaskSpec",
+    "builtin_relations",
     "builtin_tasks",
     "encode",
+    "load_relation",
     "load_task",
+    "relation_tokens",
     "tokens_of",
 ]

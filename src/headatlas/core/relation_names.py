@@ -1,0 +1,20 @@
+"""How the name of a relation reads: country-capital as country → capital, past-tense as past tense."""
+
+from __future__ import annotations
+
+__all__ = ["relation_words"]
+
+#: names that hold a source and a target; elsewhere a hyphen is a space
+_ARROWS = {
+    "country-capital", "country-language", "english-french", "english-spanish", "noun-pronoun",
+    "number-digit", "object-superclass", "product-company", "work-location",
+}  # fmt: skip
+_LANGUAGES = {"english": "English", "french": "French", "spanish": "Spanish"}
+
+
+def relation_words(name: str) -> str:
+    """A relation's name as it stands in a sentence."""
+    if name == "ing-form":
+        return "-ing form"
+    words = [_LANGUAGES.get(word, word) for word in name.split("-")]
+    return (" → " if name in _ARROWS else " ").join(words)

@@ -1,0 +1,150 @@
+"""MAPS: which relations a head implements, read off its weights.
+
+A head maps a source token s to the vocabulary by x_s · W_V · W_O · W_U, where x_s is the token's embedding
+in layer 0 and above it the first MLP's output for the token (or the embedding throughout: `source`). Its
+score for a relation is the share of pairs (s, t) with t among the top k of that row: it promotes; among the
+bottom k: it suppresses. No norms, no biases, no positions; where a norm stands between W_O and the stream,
+its weights count (`Model.output_gain`), not its scale, which changes no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headatlas.core import DIRECTIONS, Head, RequestError
+from headatlas.method.top_k import TopK, Vocabulary, full_precision
+from headatlas.model import SOURCES, Model
+from headatlas.model.linear import exact
+from headatlas.task import PairTokens, Relation, RelationTokens, load_relation, relation_tokens
+
+__all__ = ["Writer", "choose_k", "relations_for", "sampled", "static_scores"]
+
+#: k for copying and for other relations, in vocabularies up to `_LARGE` and above
+_USUAL_K, _LARGE_K, _LARGE = (1, 10), (3, 25), 100_000
+
+
+def relations_for(
+    model: Model, relations: str | Path | Relation | Sequence[str | Path | Relation]
+) -> list[RelationTokens]:
+    """Relations in the model's tokens, no two of one name."""
+    if model.tokenizer is None:
+        raise RequestError(f"{model.spec.name} was loaded without a tokeniser; give load_model one.")
+    given = [relations] if isinstance(relations, str | Path | Relation) else relations
+    found = [relation_tokens(load_relation(one), model.tokenizer) for one in given]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
+    if not names:
+        raise RequestError("no relation is given.")
+    return found
+
+
+def choose_k(relation: RelationTokens, vocabulary: int, asked: int | Mapping[str, int] | None = None) -> int:
+    """How far down a target may be: as asked for (for all, or by name), else by the vocabulary's size.
+
+    Where pieces stand for targets it is one: pieces are few (ten digits), and near the top of any head that
+    likes their kind.
+    """
+    if isinstance(asked, Mapping):
+        asked = asked.get(relation.name)
+    if asked is not None:
+        if not 1 <= asked < vocabulary:
+            raise RequestError(f"k is {asked}; it lies between 1 and {vocabulary - 1} here.")
+        return asked
+    if not relation.measurable and not all(pair.whole for pair in relation.in_text):
+        return 1
+    copying, other = _LARGE_K if vocabulary > _LARGE else _USUAL_K
+    return copying if relation.relation.copies else other
+
+
+class Writer:
+    """Asks of many heads whether what they write has certain tokens on top."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        unembedding = model.unembedding()
+        # what has no double precision cannot be exact: there the work is done on the CPU
+        self.vocabulary = Vocabulary.of(
+            unembedding.cpu() if unembedding.device.type == "mps" else unembedding
+        )
+
+    def output(self, layer: int, head: int) -> Tensor:
+        """[head_dim, hidden] in double precision: what the head writes into the stream."""
+        output = exact(self.model.value_output(layer, head).output)
+        gain = self.model.output_gain(layer)
+        return output if gain is None else output * exact(gain).to(output.device)
+
+    def scores(
+        self,
+        pairs: Sequence[Sequence[PairTokens]],
+        k: Sequence[int],
+        inner: Callable[[int, int], Tensor],
+        progress: Callable[[int], None] | None = None,
+        heads: Iterable[Head] | None = None,
+    ) -> np.ndarray:
+        """[relation, direction, layer, head]: shares of the pairs of each relation that are in its top `k`.
+
+        `inner(layer, head)` gives [pair, head_dim], what the head reads for all pairs, one relation after
+        the other. `heads`: only these; the values of others are NaN.
+        """
+        shares = np.full((len(pairs), len(DIRECTIONS), *self.model.spec.shape), np.nan)
+        device = self.vocabulary.weight.device
+        counts = torch.tensor([len(some) for some in pairs])
+        owner = torch.repeat_interleave(torch.arange(len(pairs)), counts)
+        targets = torch.tensor([pair.target for some in pairs for pair in some], device=device)
+        limits = torch.tensor(k)[owner].to(device)
+        top_k = TopK(self.vocabulary, targets, limits)
+        for head in self.model.spec if heads is None else heads:
+            rows = exact(inner(head.layer, head.head)).to(device)
+            top_k.ask(head, rows, self.output(head.layer, head.head).to(device))
+            if progress is not None:
+                progress(1)
+        for head, found in top_k.answers().items():
+            for direction, hits in enumerate(found.cpu()):
+                sums = torch.bincount(owner, hits.double(), minlength=len(pairs))
+                shares[:, direction, head.layer, head.head] = (sums / counts).numpy()
+        return shares
+
+
+def static_scores(
+    writer: Writer,
+    pairs: Sequence[Sequence[PairTokens]],
+    k: Sequence[int],
+    source: str,
+    progress: Callable[[int], None] | None = None,
+    heads: Iterable[Head] | None = None,
+) -> np.ndarray:
+    """[relation, direction, layer, head] from weights alone, for pairs of single tokens."""
+    model = writer.model
+    tokens = torch.tensor([pair.source[0] for some in pairs for pair in some])
+    different, places = tokens.unique(return_inverse=True)
+    with full_precision():
+        vectors = {kind: exact(model.source_vectors(different, kind)) for kind in {source, SOURCES[0]}}
+    read: dict[Any, Tensor] = {}
+
+    @full_precision()
+    def inner(layer: int, head: int) -> Tensor:
+        found = model.attention(layer)
+        kind = SOURCES[0] if found.value.layer == 0 else source
+        key = (layer, tuple(found.value.channels[head].tolist()))  # heads of a group read the same
+        if key not in read:
+            if any(other[0] != layer for other in read):
+                read.clear()
+            value = exact(model.value_output(layer, head).value)
+            read[key] = (vectors[kind].to(value.device) @ value)[places.to(value.device)]
+        return read[key]
+
+    return writer.scores(pairs, k, inner, progress, heads)
+
+
+def sampled(pairs: Sequence[PairTokens], most: int | None) -> list[PairTokens]:
+    """At most so many pairs, spread over the list."""
+    step = 1 if most is None else max(1, -(-len(pairs) // most))
+    return list(pairs[::step])

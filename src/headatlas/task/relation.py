@@ -1,0 +1,182 @@
+"""A relation: pairs of words, source and target, such as France and Paris. Built in, or a file of yours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headatlas.core import CATEGORIES, TaskError, UnknownNameError
+
+__all__ = ["OTHER", "Relation", "builtin_relations", "load_relation"]
+
+_BUILTIN = files("headatlas.task") / "relations"
+#: the category of a relation that names none
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Pairs of words. `prompt` is a text that asks for the target, with {source} in it; `about`, `licence`
+    and `published` (is it one of MAPS's twenty?) say where it comes from."""
+
+    name: str
+    category: str
+    pairs: tuple[tuple[str, str], ...]
+    prompt: str | None = None
+    about: str = ""
+    licence: str | None = None
+    published: bool = False
+
+    @property
+    def copies(self) -> bool:
+        """Is every target its own source? Then only the very top place counts."""
+        return all(source == target for source, target in self.pairs)
+
+    @property
+    def content_hash(self) -> str:
+        return sha256(json.dumps([self.prompt, self.pairs]).encode()).hexdigest()
+
+
+def builtin_relations() -> list[str]:
+    """The names of the built-in relations, category by category."""
+    return list(_catalogue())
+
+
+def load_relation(name: str | Path | Relation, *, category: str | None = None) -> Relation:
+    """A built-in relation, a CSV file with the columns `source` and `target`, or a JSON list of pairs.
+
+    A file's relation is named after it; its category is that of its column or key of this name, else
+    `category`, else "other".
+    """
+    if isinstance(name, Relation):
+        return name
+    if isinstance(name, str) and name in _catalogue():
+        return _builtin(name)
+    path = Path(name)
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise UnknownNameError(
+            "relation",
+            str(name),
+            _catalogue(),
+            "(or give a .csv file with the columns source and target, or a .json list of pairs.)",
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{path.name} is not valid UTF-8 (byte {error.start}).") from None
+    except OSError as error:
+        raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
+    pairs, named, prompt = _from_csv(path, text) if path.suffix.lower() == ".csv" else _from_json(path, text)
+    return Relation(path.stem, named or category or OTHER, _sound(path.name, pairs), prompt)
+
+
+@cache
+def _catalogue() -> dict[str, dict[str, Any]]:
+    found = yaml.safe_load((_BUILTIN / "relations.yaml").read_text(encoding="utf-8"))
+    order = {category: place for place, category in enumerate(CATEGORIES)}
+    return dict(sorted(found.items(), key=lambda entry: (order[entry[1]["category"]], entry[0])))
+
+
+@cache
+def _builtin(name: str) -> Relation:
+    about = _catalogue()[name]
+    text = (_BUILTIN / f"{name}.csv").read_text(encoding="utf-8")
+    pairs = tuple((line["source"], line["target"]) for line in csv.DictReader(text.splitlines()))
+    return Relation(
+        name,
+        about["category"],
+        pairs,
+        about.get("prompt"),
+        about.get("about", ""),
+        about.get("licence"),
+        bool(about.get("published")),
+    )
+
+
+_Read = tuple[Iterator[tuple[int, Any, Any]], str | None, str | None]
+
+
+def _from_csv(path: Path, text: str) -> _Read:
+    reader = csv.DictReader(StringIO(text, newline=""), strict=True)
+    try:
+        reader.fieldnames = [str(name).strip() for name in reader.fieldnames or []]
+        lines = [(reader.line_num, line) for line in reader]
+    except csv.Error as error:
+        raise TaskError(f"{path.name}: line {reader.reader.line_num} is not CSV ({error}).") from None
+    there = [name for name in reader.fieldnames if name]
+    for column in ("source", "target"):
+        if column not in there:
+            raise TaskError(
+                f"{path.name} has no column {column!r}; its columns are {', '.join(there) or 'none'}."
+            )
+    for number, line in lines:
+        if None in line:
+            raise TaskError(
+                f"{path.name}: line {number} has more fields than the header ({len(there)}); put quotes "
+                "around a word with a comma."
+            )
+    categories = {line["category"].strip() for _, line in lines if (line.get("category") or "").strip()}
+    if len(categories) > 1:
+        raise TaskError(
+            f"{path.name} names several categories ({', '.join(sorted(categories))}); a relation has one."
+        )
+    pairs = ((number, line["source"], line["target"]) for number, line in lines)
+    return pairs, next(iter(categories), None), None
+
+
+def _from_json(path: Path, text: str) -> _Read:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise TaskError(f"{path.name} is not JSON.") from None
+    keys: dict[str, Any] = {}
+    if isinstance(data, dict):
+        keys, data = data, data.get("pairs")
+    if not isinstance(data, list):
+        raise TaskError(
+            f'{path.name} holds no list of pairs; write [["France", "Paris"], …], or an object with the keys '
+            '"pairs" and "category".'
+        )
+    pairs = []
+    for number, entry in enumerate(data, 1):
+        pair = [entry.get("source"), entry.get("target")] if isinstance(entry, dict) else entry
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise TaskError(f"{path.name}: entry {number} is no pair: {json.dumps(pair)[:60]}.")
+        pairs.append((number, *pair))
+    category, prompt = (keys.get(key) for key in ("category", "prompt"))
+    for key, value in (("category", category), ("prompt", prompt)):
+        if value is not None and not isinstance(value, str):
+            raise TaskError(f"{path.name}: {key} is a text, not {value!r}.")
+    if prompt is not None:
+        try:
+            asks = prompt.format(source="\0").count("\0") > 0
+        except (KeyError, IndexError, ValueError, AttributeError):
+            asks = False
+        if not asks:
+            raise TaskError(f"{path.name}: the prompt {prompt!r} has to hold {{source}}, and no other place.")
+    return iter(pairs), category.strip() if category else None, prompt
+
+
+def _sound(name: str, pairs: Iterator[tuple[int, Any, Any]]) -> tuple[tuple[str, str], ...]:
+    """The pairs, each once, in their order."""
+    kept: dict[tuple[str, str], None] = {}
+    for number, *words in pairs:
+        for word in words:
+            if not isinstance(word, str | None):
+                raise TaskError(f"{name}: entry {number} holds {word!r}; sources and targets are texts.")
+            if not (word or "").strip():
+                raise TaskError(f"{name}: line {number} lacks a source or a target.")
+        kept[words[0].strip(), words[1].strip()] = None
+    if not kept:
+        raise TaskError(f"{name} holds no pairs.")
+    return tuple(kept)

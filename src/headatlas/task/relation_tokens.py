@@ -1,0 +1,90 @@
+"""The pairs of a relation in the tokens of a model.
+
+From weights alone only pairs count whose source and target are one token each, after a space. Others can
+still be put before the model in a text: a source of several tokens is then known by its last one, and a
+target of several by one piece: the first of its tokens that is not blank and not also in the same place of
+the source (1986 after 1985 by its last digit).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headatlas.task.encode import tokens_of
+from headatlas.task.relation import Relation
+
+__all__ = ["LEAST_PAIRS", "PairTokens", "RelationTokens", "relation_tokens"]
+
+#: fewer pairs than these say nothing about a relation
+LEAST_PAIRS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """One pair: the tokens of its source, and the token that stands for its target (`whole`: is it all of
+    it?)."""
+
+    source: tuple[int, ...]
+    target: int
+    whole: bool
+    words: tuple[str, str]
+
+    @property
+    def single(self) -> bool:
+        return self.whole and len(self.source) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTokens:
+    """A relation for one model: `single` pairs of one token each, and all `pairs` that a text can have."""
+
+    relation: Relation
+    pairs: tuple[PairTokens, ...]
+
+    @property
+    def name(self) -> str:
+        return self.relation.name
+
+    @property
+    def single(self) -> tuple[PairTokens, ...]:
+        return tuple(pair for pair in self.pairs if pair.single)
+
+    @property
+    def measurable(self) -> bool:
+        """Can it be read off the weights?"""
+        return len(self.single) >= LEAST_PAIRS
+
+    @property
+    def in_text(self) -> tuple[PairTokens, ...]:
+        """Pairs for a score in a text: those with whole targets, if they are enough."""
+        whole = tuple(pair for pair in self.pairs if pair.whole)
+        return whole if len(whole) >= LEAST_PAIRS else self.pairs
+
+
+def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
+    """Tokenise a relation."""
+    sources, targets = (
+        tokens_of(tokenizer, [f" {pair[side]}" for pair in relation.pairs]) for side in (0, 1)
+    )
+    found = []
+    blank, unknown = _blank(tokenizer, targets), tokenizer.unk_token_id
+    for words, source, target in zip(relation.pairs, sources, targets, strict=True):
+        if not source or not target or unknown in source or unknown in target:
+            continue
+        whole, place = len(target) == 1, 0
+        if not whole:
+            shared = source if not relation.copies else []
+            while place < len(target) - 1 and (
+                target[place] in blank or (place < len(shared) and shared[place] == target[place])
+            ):
+                place += 1
+        token = target[place]
+        found.append(PairTokens(tuple(source), token, whole, words))
+    return RelationTokens(relation, tuple(found))
+
+
+def _blank(tokenizer: Any, texts: list[list[int]]) -> set[int]:
+    """Tokens that are nothing but space."""
+    some = sorted({token for ids in texts for token in ids})
+    return {token for token in some if not tokenizer.decode([token]).strip()}

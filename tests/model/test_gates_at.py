@@ -1,0 +1,149 @@
+"""`gates(…, at=positions)`: gates that hold at one position of each row."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from headatlas import GateError, gates, load_model
+from support.heads import KINDS, logits, model_of
+from support.tiny import build_tiny, sample_ids
+
+IDS = sample_ids(batch=3, length=6)
+AT = torch.tensor([5, 2, 0])
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return load_model(build_tiny("llama"))
+
+
+def random_gates(model, *rows, seed=0):
+    return torch.rand(*rows, *model.spec.shape, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(model, values, at):
+    """Logits with the slices of the projections' inputs multiplied at those positions, by hooks."""
+    handles = []
+    for found in model.anatomy.present():
+
+        def scale(module, args, found=found):
+            z = args[0].clone().reshape(len(IDS), IDS.shape[1], -1)
+            for row, position in enumerate(at):
+                own = values[row] if values.ndim == 3 else values
+                for head in range(found.heads):
+                    part = slice(head * found.head_dim, (head + 1) * found.head_dim)
+                    z[row, position, part] *= own[found.layer, head]
+            return (z.reshape(args[0].shape), *args[1:])
+
+        handles.append(model.hf.get_submodule(found.output).register_forward_pre_hook(scale))
+    try:
+        return logits(model, IDS)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_only_the_chosen_position_of_each_row_is_gated(kind):
+    model = model_of(kind, check=False)
+    plain = logits(model, IDS)
+    for values in (random_gates(model), random_gates(model, 3), torch.zeros(model.spec.shape)):
+        with gates(model, values, at=AT):
+            found = logits(model, IDS)
+        assert torch.allclose(found, by_hand(model, values, AT.tolist()), atol=2e-5)
+        for row, position in enumerate(AT.tolist()):
+            assert torch.allclose(found[row, :position], plain[row, :position], atol=2e-5)
+            assert not torch.allclose(found[row, position], plain[row, position], atol=1e-3)
+    with gates(model, values):
+        assert not torch.allclose(logits(model, IDS), found, atol=1e-3)  # nor is it the same everywhere
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_ones_are_bit_identical(kind):
+    model = model_of(kind, check=False)
+    plain = logits(model, IDS)
+    for values in (torch.ones(model.spec.shape), torch.ones(3, *model.spec.shape)):
+        with gates(model, values, at=AT):
+            assert torch.equal(logits(model, IDS), plain)
+    assert torch.equal(logits(model, IDS), plain)
+
+
+@torch.no_grad()
+def test_each_row_as_if_alone(llama):
+    values = random_gates(llama, 3)
+    with gates(llama, values, at=AT):
+        together = logits(llama, IDS)
+    for row in range(3):
+        with gates(llama, values[row], at=AT[row : row + 1]):
+            alone = logits(llama, IDS[row : row + 1])
+        assert torch.allclose(together[row : row + 1], alone, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_zero_at_one_position_is_that_head_silent_there(llama):
+    """Named heads, positions as a list; the other heads and positions write what they wrote."""
+    written = {}
+
+    def keep(module, args, output):
+        written["now"] = output
+
+    handle = llama.hf.model.layers[0].self_attn.o_proj.register_forward_hook(keep)
+    logits(llama, IDS)
+    plain = written["now"]
+    with gates(llama, {"L0H2": 0}, at=[1, 3, 5]):
+        logits(llama, IDS)
+    handle.remove()
+    changed = (written["now"] != plain).any(-1)
+    assert changed.nonzero().tolist() == [[0, 1], [1, 3], [2, 5]]
+
+
+@torch.no_grad()
+def test_the_next_block_is_not_bound_to_the_positions_of_the_last(llama):
+    values = random_gates(llama)
+    with gates(llama, values):
+        everywhere = logits(llama, IDS)
+    with gates(llama, values, at=AT):
+        logits(llama, IDS)
+    with gates(llama, values):
+        assert torch.equal(logits(llama, IDS), everywhere)
+
+
+def test_gradients_flow(llama):
+    values = random_gates(llama, 3).requires_grad_()
+    with gates(llama, values, at=AT):
+        logits(llama, IDS).square().sum().backward()
+    assert (values.grad.abs() > 0).all()
+
+
+@torch.no_grad()
+def test_logits_at_the_gated_position(llama):
+    values = random_gates(llama)
+    with gates(llama, values, at=AT):
+        whole = logits(llama, IDS)
+        picked = llama.logits_at(IDS, torch.arange(3), AT)
+    assert torch.allclose(picked, whole[torch.arange(3), AT], atol=1e-5)
+
+
+@pytest.mark.parametrize("at", [[[1, 2, 3]], 1, [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()])
+def test_what_are_no_positions(llama, at):
+    with pytest.raises(GateError, match="positions are whole numbers"):
+        gates(llama, torch.ones(3, 4), at=at)
+
+
+@pytest.mark.parametrize("at", [[1], [1, 2], [1, 2, 3, 4]])
+def test_as_many_positions_as_rows(llama, at):
+    plain = logits(llama, IDS)
+    message = rf"one position of each of {len(at)} rows, but a batch of shape \[3, 6\]"
+    with pytest.raises(GateError, match=message), gates(llama, torch.ones(3, 4), at=at):
+        logits(llama, IDS)
+    assert torch.equal(logits(llama, IDS), plain)  # nothing is left behind
+
+
+def test_wrong_gates_are_wrong_with_positions_too(llama):
+    with pytest.raises(GateError, match=r"\[layer, head\] = \[3, 4\]"):
+        gates(llama, torch.ones(4, 3), at=AT)
+    with pytest.raises(GateError, match="2 rows"), gates(llama, torch.ones(2, 3, 4), at=AT):
+        logits(llama, IDS)
