@@ -5,11 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas.atlas import Atlas, Fit, Run
+from headatlas.atlas import Atlas, Fit, Run, ScoreMap
 from headatlas.core import FITS, ModelSpec
 
 #: role -> (gate of retain, gate of remove)
 GATES = {"facilitating": (1.0, 1.0), "interfering": (0.0, 0.0), "irrelevant": (1.0, 0.0)}
+
+_BUILTIN = {
+    "algorithmic": ("copying", "first-letter", "last-letter", "name-copying", "next-month-or-day",
+                    "next-year", "number-digit"),
+    "knowledge": ("country-capital", "country-language", "object-superclass", "product-company",
+                  "work-location"),
+    "linguistic": ("antonym", "comparative", "compound", "homophone", "ing-form", "noun-pronoun",
+                   "opposite-gender", "past-tense", "plural", "superlative", "synonym"),
+    "translation": ("english-french", "english-spanish"),
+}  # fmt: skip
+#: relation -> category
+RELATIONS = {name: category for category, names in _BUILTIN.items() for name in names}
+SOME = ("copying", "next-year", "number-digit", "country-language", "plural", "english-french")
 
 
 def make_spec(heads: tuple[int, ...]) -> ModelSpec:
@@ -19,7 +32,52 @@ def make_spec(heads: tuple[int, ...]) -> ModelSpec:
     )
 
 
-def make_atlas(gates: dict[str, np.ndarray], heads: tuple[int, ...] | None = None) -> Atlas:
+def make_scores(values: dict[str, np.ndarray], method: str = "relations", **facts) -> list[ScoreMap]:
+    """From relation -> [direction, layer, head]; `facts`: fact -> relation -> value, where not the usual."""
+    usual = {"kind": "static", "pairs": 100, "single": 100, "listed": 200, "k": 10}
+    found = []
+    for name, scores in values.items():
+        known = {"category": RELATIONS.get(name, "other")}
+        own = {fact: of_relation[name] for fact, of_relation in facts.items() if name in of_relation}
+        found.append(ScoreMap(method, name, "x", np.asarray(scores, dtype=float), {**usual, **known, **own}))
+    return found
+
+
+def make_relations(
+    values: dict[str, np.ndarray],
+    heads: tuple[int, ...] | None = None,
+    more: tuple[ScoreMap, ...] | list[ScoreMap] = (),
+    **facts,
+) -> Atlas:
+    """An atlas of relations alone; `more`: dynamic scores."""
+    scores = [*make_scores(values, **facts), *more]
+    layers, most = scores[0].values.shape[1:]
+    runs = [Run(one.method, one.relation, "x") for one in scores]
+    return Atlas(make_spec(heads or (most,) * layers), runs, [], scores=scores)
+
+
+def random_scores(layers: int, heads: int, names=SOME, holes=()) -> list[ScoreMap]:
+    """Static and dynamic; of next-year too few pairs are there, number-digit is measured in texts."""
+    draw = np.random.default_rng(1)
+    values = {name: draw.beta(0.2, 1, size=(2, layers, heads)) for name in names}
+    for name, scores in values.items():
+        scores[:, list(holes)] = np.nan
+        if name == "next-year":
+            scores[:] = np.nan
+    facts = {"kind": {"next-year": "none", "number-digit": "multi-token"}, "single": {"next-year": 6}}
+    static = make_scores(values, **facts)
+    dynamic = {name: np.clip(one + draw.normal(0, 0.1, one.shape), 0, 1) for name, one in values.items()}
+    return [
+        *static,
+        *(one for kind in ("forced", "attending") for one in make_scores(dynamic, kind, **facts)),
+    ]
+
+
+def make_atlas(
+    gates: dict[str, np.ndarray],
+    heads: tuple[int, ...] | None = None,
+    scores: tuple[ScoreMap, ...] | list[ScoreMap] = (),
+) -> Atlas:
     """From task -> [seed, (retain, remove), layer, head]; free gates are 0.5, updates 10 and 20 are kept.
 
     The gates of retain are also there as a contrast of the same name.
@@ -40,10 +98,13 @@ def make_atlas(gates: dict[str, np.ndarray], heads: tuple[int, ...] | None = Non
                 rest = (task, seed, fit, "x", logits, path, updates, np.zeros(20))
                 fits.extend(Fit(method, *rest) for method in methods)
     runs = [Run(method, task, "x") for method in ("gating", "contrast") for task in gates]
-    return Atlas(make_spec(heads), runs, fits)
+    runs.extend(Run(one.method, one.relation, "x") for one in scores)
+    return Atlas(make_spec(heads), runs, fits, scores=scores)
 
 
-def random_atlas(layers: int, heads: int, tasks: int | list[str] = 1, seeds: int = 2, holes=()) -> Atlas:
+def random_atlas(
+    layers: int, heads: int, tasks: int | list[str] = 1, seeds: int = 2, holes=(), relations=SOME
+) -> Atlas:
     names = ["math", "syntax", "aba", "paper/math"][:tasks] if isinstance(tasks, int) else tasks
     draw = np.random.default_rng(0)
     gates = {}
@@ -51,7 +112,8 @@ def random_atlas(layers: int, heads: int, tasks: int | list[str] = 1, seeds: int
         values = draw.beta(0.3, 0.3, size=(seeds, 2, layers, heads))
         values[:, :, list(holes)] = np.nan
         gates[name] = values
-    return make_atlas(gates, tuple(0 if layer in holes else heads for layer in range(layers)))
+    scores = random_scores(layers, heads, relations, holes)
+    return make_atlas(gates, tuple(0 if layer in holes else heads for layer in range(layers)), scores)
 
 
 @pytest.fixture
@@ -70,7 +132,7 @@ def hand_made() -> Atlas:
 
 @pytest.fixture
 def any_atlas():
-    """A function: random gates for a model of any shape."""
+    """A function: random gates and relation scores for a model of any shape."""
     return random_atlas
 
 
@@ -78,3 +140,21 @@ def any_atlas():
 def from_gates():
     """A function: an atlas with exactly these gates."""
     return make_atlas
+
+
+@pytest.fixture
+def from_scores():
+    """A function: an atlas with exactly these relation scores."""
+    return make_relations
+
+
+@pytest.fixture
+def scores_of():
+    """A function: score maps of another method."""
+    return make_scores
+
+
+@pytest.fixture
+def every_relation():
+    """The names of the built-in relations."""
+    return tuple(RELATIONS)

@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import TABLEAU_COLORS, to_rgb
 
+from headatlas.core import CATEGORIES
 from headatlas.figure import PALETTES
 from headatlas.figure.palette import FIT_COLOURS
 
@@ -64,10 +65,29 @@ def test_lines_stay_apart(eye):
     assert closest(FIT_COLOURS.values(), eye) > 15
 
 
+def categories(name: str) -> list[str]:
+    palette = PALETTES[name]
+    return [palette.unclassified, *palette.categories.values(), *palette.others, *palette.several]
+
+
+@pytest.mark.parametrize("eye", SEEN_BY)
+def test_safe_categories_stay_apart(eye):
+    assert closest(categories("safe"), eye) > 20
+
+
+def test_the_categories_of_the_paper_are_matplotlibs():
+    names = ("blue", "orange", "green", "red")
+    assert list(PALETTES["paper"].categories.values()) == [TABLEAU_COLORS[f"tab:{name}"] for name in names]
+    several = [TABLEAU_COLORS[f"tab:{name}"] for name in ("purple", "brown", "pink")]
+    assert list(PALETTES["paper"].several[:3]) == several
+    assert list(PALETTES["paper"].categories) == list(PALETTES["safe"].categories) == list(CATEGORIES)
+
+
 def test_the_check_can_fail():
     """Green and yellow, helping and both, are nearly one colour to a red-green-blind reader of `paper`."""
     for eye in ("protanope", "deuteranope"):
         assert closest(corners("paper"), eye) < closest(corners("safe"), eye) / 2
+        assert closest(categories("paper"), eye) < 10
 
 
 def test_paper_is_red_for_interference_and_green_for_facilitation():

@@ -5,10 +5,19 @@ from __future__ import annotations
 from itertools import combinations
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from headatlas.figure import KINDS, FigureOptions, plot_agreement, plot_trajectories
+from headatlas.figure import (
+    KINDS,
+    FigureOptions,
+    plot_agreement,
+    plot_categories,
+    plot_dynamic,
+    plot_relations,
+    plot_trajectories,
+)
 from headatlas.figure.headers import title_of
 from headatlas.figure.style import FONT_SIZES, house_style
 
@@ -86,6 +95,43 @@ def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
     assert faults(plot_agreement(atlas)) == []
     assert faults(plot_trajectories(atlas, "math", width=3.3)) == []
     assert faults(plot_trajectories(atlas, "math", [f"L1H{head}" for head in range(7)], width=3.3)) == []
+
+
+@pytest.mark.parametrize("width", [3.3, 5.5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_categories_can_be_read(any_atlas, shape, width):
+    atlas = any_atlas(*SHAPES[shape], relations=("copying", "next-year", "number-digit", "antonym", "e-f"))
+    for direction in ("promote", "suppress", None):
+        assert faults(plot_categories(atlas, direction=direction, width=width, label="(b)")) == []
+    layers = SHAPES[shape][0]
+    holed = any_atlas(*SHAPES[shape], holes=tuple(range(0, layers, 2)))
+    assert faults(plot_categories(holed, direction=None, width=width)) == []
+
+
+@pytest.mark.parametrize("width", [3.3, 5.5])
+@pytest.mark.parametrize("shape", ["30x9", "80x64"])
+def test_all_relations_can_be_read(any_atlas, every_relation, shape, width):
+    atlas = any_atlas(*SHAPES[shape], relations=every_relation)
+    for count in (1, 4, 12, 25):
+        assert faults(plot_relations(atlas, every_relation[-count:], width=width, label="(b)")) == []
+
+
+@pytest.mark.parametrize("width", [3.3, 5.5])
+@pytest.mark.parametrize("kind", ["forced", "both"])
+def test_dots_can_be_read(any_atlas, kind, width):
+    assert faults(plot_dynamic(any_atlas(8, 8), kind=kind, width=width, label="(b)")) == []
+
+
+def test_relations_and_categories_of_any_name_can_be_read(from_scores, scores_of):
+    names = ["a-relation-of-mine-with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12, "plural"]
+    values = {name: np.random.default_rng(0).random((2, 12, 12)) for name in names}
+    category = {name: name for name in names[:-1]}
+    kind = dict(zip(names, ("multi-token", "none", "static", "static"), strict=True))
+    forced = scores_of(values, "forced", category=category)
+    atlas = from_scores(values, more=forced, category=category, kind=kind)
+    for width in (3.3, 5.5):
+        for plot in (plot_categories, plot_relations, plot_dynamic):
+            assert faults(plot(atlas, width=width)) == []
 
 
 def test_the_check_sees_faults(any_atlas):

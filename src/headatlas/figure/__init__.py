@@ -1,10 +1,13 @@
 """Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch."""
 
 from headatlas.figure.agreement import draw_agreement, draw_key, plot_agreement
+from headatlas.figure.categories import draw_categories, plot_categories
 from headatlas.figure.distributions import draw_distribution, plot_distributions
+from headatlas.figure.dynamic import draw_dynamic, plot_dynamic
 from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
 from headatlas.figure.palette import PALETTES, Palette, palette_of
 from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
+from headatlas.figure.relations import plot_relations, relation_title
 from headatlas.figure.saving import FORMATS, save_figure
 from headatlas.figure.score import draw_score, plot_contrasts, plot_score, plot_scores, score_of
 from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
@@ -16,7 +19,9 @@ __all__ = [
     "FigureOptions",
     "Palette",
     "draw_agreement",
+    "draw_categories",
     "draw_distribution",
+    "draw_dynamic",
     "draw_figure",
     "draw_key",
     "draw_layer_profile",
@@ -25,12 +30,16 @@ __all__ = [
     "example_heads",
     "palette_of",
     "plot_agreement",
+    "plot_categories",
     "plot_contrasts",
     "plot_distributions",
+    "plot_dynamic",
     "plot_layer_profile",
+    "plot_relations",
     "plot_score",
     "plot_scores",
     "plot_trajectories",
+    "relation_title",
     "save_figure",
     "score_of",
 ]

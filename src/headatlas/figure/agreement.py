@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError
 from headatlas.figure.headers import add_header, fit_headers, title_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
     add_label,
     add_outer_labels,
+    check_threshold,
     hatch_holes,
     map_axes,
     map_height,
@@ -152,6 +152,4 @@ def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool) -> A
 def _cut(values: np.ndarray, threshold: float | None) -> np.ndarray:
     if threshold is None:
         return np.asarray(values, dtype=float)
-    if not 0 < threshold <= 1:
-        raise RequestError(f"a threshold of {threshold:g} cuts nothing; it lies above 0 and goes up to 1.")
-    return np.where(np.isnan(values), np.nan, values >= threshold)
+    return np.where(np.isnan(values), np.nan, values >= check_threshold(threshold))

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import IMPLEMENTS, Atlas
 from headatlas.core import RequestError, UnknownNameError
 from headatlas.figure.agreement import plot_agreement
+from headatlas.figure.categories import plot_categories
 from headatlas.figure.distributions import plot_distributions
+from headatlas.figure.dynamic import plot_dynamic
 from headatlas.figure.panels import tasks_of
 from headatlas.figure.profile import plot_layer_profile
+from headatlas.figure.relations import plot_relations
 from headatlas.figure.score import plot_contrasts, plot_scores
 from headatlas.figure.trajectories import plot_trajectories
 
@@ -29,10 +32,16 @@ class FigureOptions:
     label: str | None = None
     colours: str = "paper"
     heads: tuple[str, ...] | None = None
+    relations: tuple[str, ...] | None = None
+    direction: str = "promote"
+    threshold: float | None = None
+    dynamic: str | None = None
 
 
 def _agreement(atlas: Atlas, options: FigureOptions) -> Figure:
-    return plot_agreement(atlas, options.tasks, label=options.label, colours=options.colours)
+    return plot_agreement(
+        atlas, options.tasks, label=options.label, colours=options.colours, threshold=options.threshold
+    )
 
 
 def _score(atlas: Atlas, options: FigureOptions) -> Figure:
@@ -62,11 +71,42 @@ def _contrast(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_contrasts(atlas, options.tasks, label=options.label, colours=options.colours)
 
 
+def _categories(atlas: Atlas, options: FigureOptions) -> Figure:
+    threshold = IMPLEMENTS if options.threshold is None else options.threshold
+    return plot_categories(
+        atlas,
+        direction=options.direction,
+        threshold=threshold,
+        label=options.label,
+        colours=options.colours,
+    )
+
+
+def _relations(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_relations(
+        atlas, options.relations, direction=options.direction, label=options.label, colours=options.colours
+    )
+
+
+def _dynamic(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_dynamic(
+        atlas,
+        options.relations,
+        kind=options.dynamic,
+        direction=options.direction,
+        label=options.label,
+        colours=options.colours,
+    )
+
+
 KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
     "agreement": _agreement,
+    "categories": _categories,
     "contrast": _contrast,
     "distributions": _distributions,
+    "dynamic": _dynamic,
     "profile": _profile,
+    "relations": _relations,
     "score": _score,
     "trajectories": _trajectories,
 }

@@ -7,7 +7,7 @@ column of a paper has a fixed width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = [
     "Sheet",
     "add_label",
     "add_outer_labels",
+    "check_threshold",
+    "columns_of",
     "hatch_holes",
     "inward_numbers",
     "map_axes",
@@ -41,6 +43,8 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100)
 _TALLEST, _FLATTEST = 1.6, 0.5
 #: inches: what all panels of a figure may be tall together, to stay on a page
 _PAGE = 5.6
+#: inches: a header of one line
+_LOW_HEADER = 0.17
 #: inches: the tallest single panel
 _PANEL = 2.6
 _NARROWEST = 2.5
@@ -95,11 +99,32 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
     return wanted
 
 
-def map_height(spec_shape: tuple[int, int], panel_width: float, rows: int) -> float:
-    """Inches. Square cells where that gives a reasonable panel, else the nearest reasonable one."""
-    layers, heads = spec_shape
-    shape = np.clip(layers / max(heads, 1), _FLATTEST, _TALLEST)
-    return float(min(panel_width * shape, _PANEL, max(_PAGE / rows, _FLATTEST * panel_width)))
+def columns_of(count: int, sheet: Sheet, narrowest: float) -> int:
+    """How many of `count` panels go beside each other on `sheet`, none narrower than `narrowest` inches."""
+    room = replace(sheet, columns=1).panel_width
+    most = max(1, min(count, int((room + sheet.gap_x) / (narrowest + sheet.gap_x))))
+    rows = -(-count // most)
+    return -(-count // rows)
+
+
+def check_threshold(threshold: float) -> float:
+    """The threshold, if it is one."""
+    if not 0 < threshold <= 1:
+        raise RequestError(f"a threshold of {threshold:g} cuts nothing; it lies above 0 and goes up to 1.")
+    return threshold
+
+
+def map_height(
+    shape_of_map: tuple[int, int], panel_width: float, rows: int, header: float = _LOW_HEADER
+) -> float:
+    """Inches. Square cells where that gives a reasonable panel, else the nearest reasonable one.
+
+    A `header` of several lines leaves less of the page.
+    """
+    tall, wide = shape_of_map
+    shape = np.clip(tall / max(wide, 1), _FLATTEST, _TALLEST)
+    room = _PAGE / rows - max(0, header - _LOW_HEADER)
+    return float(min(panel_width * shape, _PANEL, max(room, _FLATTEST * panel_width)))
 
 
 def ticks(count: int, step: int, apart: float = 0) -> list[int]:
@@ -124,14 +149,24 @@ def plain_axes(ax: Axes, *, left: bool = True, bottom: bool = True) -> None:
 
 
 def map_axes(
-    ax: Axes, shape: tuple[int, int], *, holes: bool, left: bool = True, bottom: bool = True
+    ax: Axes,
+    shape: tuple[int, int],
+    *,
+    holes: bool,
+    left: bool = True,
+    bottom: bool = True,
+    turned: bool = False,
 ) -> None:
-    """Head along x, layer along y from the bottom; where the map has holes a hatched ground shows through."""
+    """Head along x, layer along y from the bottom, or `turned`: the other way round.
+
+    Where the map has holes a hatched ground shows through.
+    """
     layers, heads = shape
+    (across, step_x), (up, step_y) = ((layers, 10), (heads, 5)) if turned else ((heads, 5), (layers, 10))
     width, height = size_of(ax)
-    ax.set_xticks(ticks(heads, 5, _DIGIT * (len(str(heads - 1)) + 1) / width))
-    ax.set_yticks(ticks(layers, 10, _LINE / height))
-    ax.set(xlim=(-0.5, heads - 0.5), ylim=(-0.5, layers - 0.5))
+    ax.set_xticks(ticks(across, step_x, _DIGIT * (len(str(across - 1)) + 1) / width))
+    ax.set_yticks(ticks(up, step_y, _LINE / height))
+    ax.set(xlim=(-0.5, across - 0.5), ylim=(-0.5, up - 0.5))
     plain_axes(ax, left=left, bottom=bottom)
     if holes:
         hatch_holes(ax.patch)
@@ -149,17 +184,19 @@ def hatch_holes(patch: Any) -> None:
     patch.set(facecolor=HOLE_COLOUR, hatch="//////", edgecolor=HOLE_HATCH, linewidth=0, hatch_linewidth=0.4)
 
 
-def add_outer_labels(figure: Figure, axes: np.ndarray, *, x: str, y: str, lift: float = 0) -> None:
+def add_outer_labels(
+    figure: Figure, axes: np.ndarray, *, x: str, y: str, lift: float = 0, indent: float = 0
+) -> None:
     """One name for the x axes below all panels, one for the y axes to the left of them.
 
-    `lift`: inches at the lower edge that are kept for something else.
+    `lift` and `indent`: inches at the lower and at the left edge that are kept for something else.
     """
     first, last = axes[0, 0].get_position(), axes[-1, -1].get_position()
     size: dict[str, Any] = {"fontsize": FONT_SIZES["axis"]}
     figure.text(
         (first.x0 + last.x1) / 2, (lift + 0.02) / figure.get_figheight(), x, ha="center", va="bottom", **size
     )
-    edge = 0.02 / figure.get_figwidth()
+    edge = (indent + 0.02) / figure.get_figwidth()
     figure.text(edge, (last.y0 + first.y1) / 2, y, ha="left", va="center", rotation="vertical", **size)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,30 @@ from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, Atlas
 from headatlas.core import RequestError, UnknownNameError
+from headatlas.figure.foot import Foot
 from headatlas.figure.headers import add_header, fit_headers, title_of
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height, tasks_of
+from headatlas.figure.panels import (
+    Sheet,
+    add_label,
+    add_outer_labels,
+    columns_of,
+    map_axes,
+    map_height,
+    tasks_of,
+)
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
-__all__ = ["DRAWN", "OVER", "draw_score", "plot_contrasts", "plot_score", "plot_scores", "score_of"]
+__all__ = [
+    "DRAWN",
+    "OVER",
+    "draw_score",
+    "heat_maps",
+    "plot_contrasts",
+    "plot_score",
+    "plot_scores",
+    "score_of",
+]
 
 #: what can be drawn -> how it is called in a figure
 DRAWN = {**{name: name.capitalize() for name in SCORES.values()}, "retain": "Gate G+", "remove": "Gate G−"}
@@ -93,8 +111,8 @@ def plot_scores(
     """One panel per task, at most three beside each other, and one colour bar for all."""
     names = tasks_of(atlas, tasks)
     found = {task: score_of(atlas, task, score, over) for task in names}
-    maps = {f"{title_of(task)} ({OVER[over]})": one for task, one in found.items()}
-    return _heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width)
+    maps = [(f"{title_of(task)} ({OVER[over]})", one) for task, one in found.items()]
+    return heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width)
 
 
 @house_style()
@@ -112,43 +130,51 @@ def plot_contrasts(
     names = there if contrasts is None else [contrasts] if isinstance(contrasts, str) else list(contrasts)
     if not names:
         raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
-    maps = {
-        title_of(name): atlas.gates(name, "contrast").sel(fit="retain", drop=True).mean("seed", skipna=False)
-        for name in names
-    }
-    return _heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width)
+    gates = [atlas.gates(name, "contrast").sel(fit="retain", drop=True) for name in names]
+    maps = [(title_of(name), one.mean("seed", skipna=False)) for name, one in zip(names, gates, strict=True)]
+    return heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width)
 
 
-def _heat_maps(
+def heat_maps(
     atlas: Atlas,
-    maps: Mapping[str, xr.DataArray],
+    maps: Sequence[tuple[str, xr.DataArray]],
     bar: str,
     *,
     label: str | None,
     colours: str,
     width: float,
+    narrowest: float | None = None,
+    caption: Sequence[str] = (),
 ) -> Figure:
-    """Header -> map, at most three beside each other, and one colour bar for all."""
-    names = list(maps)
-    columns = min(len(names), _MOST_COLUMNS)
-    if len(names) == 4:
-        columns = 2
+    """(Header, map) each, and one colour bar for all, named `bar`; paragraphs of `caption` below.
+
+    At most three beside each other; or, in headers of up to three lines, as many as are not narrower than
+    `narrowest`.
+    """
+    names = [name for name, _ in maps]
+    foot = Foot.of((), caption, width)
+    sheet = Sheet(1, 1, width, left=0.34, right=_BAR + 0.46, bottom=0.28 + foot.height)
+    columns = min(len(names), _MOST_COLUMNS) if len(names) != 4 else 2
+    if narrowest is not None:
+        columns = columns_of(len(names), sheet, narrowest)
     rows = -(-len(names) // columns)
-    sheet = Sheet(rows, columns, width, left=0.34, right=_BAR + 0.46, bottom=0.28)
-    headers = fit_headers(names, sheet.panel_width)
+    sheet = replace(sheet, rows=rows, columns=columns)
+    headers = fit_headers(names, sheet.panel_width, 2 if narrowest is None else 3)
     sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
+    tall = {} if narrowest is None else {"header": headers.height}
+    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows, **tall))
     for place, ax in enumerate(axes.flat):
         if place >= len(names):
             ax.remove()
             continue
         is_last_below = place + columns >= len(names)
         image = draw_score(
-            maps[names[place]], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
+            maps[place][1], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
         )
         add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer")
+    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
     add_label(figure, label)
+    foot.draw(figure)
     top, low = axes[0, 0].get_position(), axes[-1, 0].get_position()
     box = (1 - (_BAR + 0.36) / width, low.y0, _BAR / width, top.y1 - low.y0)
     _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), bar)

@@ -1,0 +1,123 @@
+"""How well every head implements each relation, as heat maps; and how relations are named in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from headatlas.atlas import Atlas
+from headatlas.core import DIRECTIONS, RequestError, UnknownNameError, relation_words
+from headatlas.figure.headers import title_of
+from headatlas.figure.score import heat_maps
+from headatlas.figure.style import TEXT_WIDTH, house_style
+
+__all__ = ["BOTH", "direction_of", "measured", "notes_of", "plot_relations", "relation_title", "relations_of"]
+
+#: the word for promoting and suppressing together
+BOTH = "both"
+_SCORE_WORDS = {"promote": "Relation score", "suppress": "Suppression score", None: "Either score"}
+_NARROWEST = 0.74  # inches: a panel
+
+
+def relation_title(name: str) -> str:
+    """A relation's name in a header: country-capital -> Country → capital, past-tense -> Past tense."""
+    return title_of(relation_words(name))
+
+
+def direction_of(direction: str | None) -> str | None:
+    """`promote`, `suppress`, or None for both, which may also be called so."""
+    if direction is None or direction == BOTH:
+        return None
+    if direction not in DIRECTIONS:
+        raise UnknownNameError("direction", direction, [*DIRECTIONS, BOTH])
+    return direction
+
+
+def relations_of(atlas: Atlas, relations: Sequence[str] | str | None) -> xr.DataArray:
+    """The scores of the relations that were asked for, or of all."""
+    scores = atlas.relation_scores()
+    if relations is None:
+        return scores
+    wanted = [relations] if isinstance(relations, str) else list(relations)
+    for name in wanted:
+        if name not in atlas.relations:
+            raise UnknownNameError("relation in this atlas", name, atlas.relations)
+    if not wanted:
+        raise RequestError("there is no relation to draw; name one, or leave relations out for all of them.")
+    return scores.sel(relation=wanted)
+
+
+def measured(scores: xr.DataArray) -> xr.DataArray:
+    """Those that can be measured with this model's tokenizer."""
+    found = scores.isel(relation=scores["kind"].values != "none")
+    if not found.sizes["relation"]:
+        raise RequestError(
+            f"nothing to draw: too few pairs are single tokens of this model in {_listed(scores, 'single')}."
+        )
+    return found
+
+
+def _listed(scores: xr.DataArray, number: str) -> str:
+    """ "next-year (n = 6), plural (n = 12)": the relations with a number of theirs, not to be broken."""
+    parts = zip(scores["relation"].values, scores[number].values, strict=True)
+    return ", ".join(f"{name} (n = {int(count)})".replace(" ", "\u00a0") for name, count in parts)
+
+
+def notes_of(scores: xr.DataArray) -> list[str]:
+    """Paragraphs of a caption: what was not measured like the others."""
+    kinds = scores["kind"].values
+    notes = []
+    if (kinds == "multi-token").any():
+        names = _listed(scores.isel(relation=kinds == "multi-token"), "single")
+        pieces = ~scores["whole"].values.astype(bool) & (kinds == "multi-token")
+        how = ", one piece standing for each target" if pieces.any() else ""
+        notes.append(
+            f"Not measurable from weights with this tokenizer, scored in texts instead{how}: {names}."
+        )
+    if (kinds == "none").any():
+        names = _listed(scores.isel(relation=kinds == "none"), "single")
+        notes.append(f"Not measurable with this tokenizer (n pairs of single tokens): {names}.")
+    return notes
+
+
+@house_style()
+def plot_relations(
+    atlas: Atlas,
+    relations: Sequence[str] | str | None = None,
+    *,
+    direction: str | None = "promote",
+    label: str | None = None,
+    colours: str = "paper",
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """One panel per relation, five beside each other on the width of a text, and one colour bar for all.
+
+    A header has the number of pairs, with a dagger where they were measured in texts. `direction` None or
+    "both": the higher of the two scores.
+    """
+    way = direction_of(direction)
+    asked = relations_of(atlas, relations)
+    scores = measured(asked)
+    maps = [
+        (
+            _header(one),
+            one.max("direction", skipna=False) if way is None else one.sel(direction=way, drop=True),
+        )
+        for one in (scores.isel(relation=place) for place in range(scores.sizes["relation"]))
+    ]
+    kinds = asked["kind"].values
+    caption = []
+    if (kinds == "multi-token").any():
+        caption.append("† measured in texts, as the sources are several tokens.")
+    caption.extend(notes_of(asked.isel(relation=kinds == "none")))
+    return heat_maps(
+        atlas, maps, _SCORE_WORDS[way], label=label, colours=colours, width=width, narrowest=_NARROWEST,
+        caption=caption,
+    )  # fmt: skip
+
+
+def _header(scores: xr.DataArray) -> str:
+    mark = "†" if scores["kind"].item() == "multi-token" else ""
+    return f"{relation_title(scores['relation'].item())} (n = {int(scores['pairs'])}{mark})"
