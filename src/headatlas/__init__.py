@@ -31,11 +31,11 @@ from headatlas.core import (
 )
 
 if TYPE_CHECKING:
-    from headatlas.atlas import Atlas, Summary, open_atlas
-    from headatlas.method import GatingSettings
+    from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
+    from headatlas.method import GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import contrast_heads, map_heads
-    from headatlas.task import Task, load_task
+    from headatlas.run import contrast_heads, map_heads, relate_heads
+    from headatlas.task import Relation, Task, load_relation, load_task
 
 __all__ = [
     "Atlas",
@@ -44,12 +44,14 @@ __all__ = [
     "GateError",
     "GatingSettings",
     "Head",
+    "HeadCard",
     "HeadNameError",
     "HeadatlasError",
     "Model",
     "ModelRefusedError",
     "ModelSourceError",
     "ModelSpec",
+    "Relation",
     "RequestError",
     "SelfCheck",
     "StoreError",
@@ -59,28 +61,38 @@ __all__ = [
     "UnknownNameError",
     "ValueOutput",
     "__version__",
+    "categories",
     "contrast_heads",
     "gates",
     "load_model",
+    "load_relation",
     "load_task",
     "map_heads",
     "open_atlas",
+    "relate_heads",
+    "relation_scores",
 ]
 
 _ROOM_OF = {
     "Atlas": "headatlas.atlas",
     "GatingSettings": "headatlas.method",
+    "HeadCard": "headatlas.atlas",
     "Model": "headatlas.model",
+    "Relation": "headatlas.task",
     "SelfCheck": "headatlas.model",
     "Summary": "headatlas.atlas",
     "Task": "headatlas.task",
     "ValueOutput": "headatlas.model",
+    "categories": "headatlas.atlas",
     "contrast_heads": "headatlas.run",
     "gates": "headatlas.model",
     "load_model": "headatlas.model",
+    "load_relation": "headatlas.task",
     "load_task": "headatlas.task",
     "map_heads": "headatlas.run",
     "open_atlas": "headatlas.atlas",
+    "relate_heads": "headatlas.run",
+    "relation_scores": "headatlas.method",
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,18 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.agreement import HELD_OUT, Summary, always, any_seed, summarise
-from headatlas.atlas.records import Fit, Run
+from headatlas.atlas.card import HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead, plain_label
+from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
+from headatlas.atlas.records import Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
-from headatlas.core import FITS, AtlasError, ModelSpec, UnknownNameError
+from headatlas.core import DIRECTIONS, FITS, AtlasError, Head, ModelSpec, UnknownNameError
 
 __all__ = ["Atlas", "open_atlas"]
 
+#: what is known of all heads together
+NOTES = ("salient", "causal")
+Note = tuple[dict[str, np.ndarray], dict[str, Any]]
 COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
 
 
@@ -28,7 +34,14 @@ class Atlas:
     """
 
     def __init__(
-        self, spec: ModelSpec, runs: Iterable[Run], fits: Iterable[Fit], path: Path | None = None
+        self,
+        spec: ModelSpec,
+        runs: Iterable[Run],
+        fits: Iterable[Fit],
+        path: Path | None = None,
+        *,
+        scores: Iterable[ScoreMap] = (),
+        notes: Mapping[str, Note] | None = None,
     ) -> None:
         self.spec = spec
         self.path = path
@@ -36,9 +49,12 @@ class Atlas:
         self._fits: dict[tuple[str, str], dict[tuple[int, str], Fit]] = {key: {} for key in self.runs}
         for fit in fits:
             self._fits[fit.method, fit.task][fit.seed, fit.fit] = fit
+        self._scores = {(one.method, one.relation): one for one in scores}
+        self.notes = dict(notes or {})
 
     def __repr__(self) -> str:
-        return f"<Atlas of {self.spec.name}: {', '.join(self.tasks) or 'no task'}>"
+        relations = f", {len(self.relations)} relations" if self.relations else ""
+        return f"<Atlas of {self.spec.name}: {', '.join(self.tasks) or 'no task'}{relations}>"
 
     @property
     def tasks(self) -> list[str]:
@@ -48,7 +64,7 @@ class Atlas:
     def seeds(self, task: str, method: str = "gating") -> list[int]:
         """Seeds of which all fits are finished."""
         fits = self._fits.get((method, task), {})
-        wanted = FITS if method == "gating" else ("retain",)
+        wanted = ("retain", "remove") if method == "gating" else ("retain",)
         return sorted(
             seed for seed in {seed for seed, _ in fits} if all((seed, fit) in fits for fit in wanted)
         )
@@ -93,6 +109,8 @@ class Atlas:
         """[seed, update, layer, head]: the gates on their way, at the updates that were kept."""
         fits = [self.fit(task, seed, fit, method) for seed in self._finished_seeds(task, method)]
         updates = fits[0].path_updates
+        if not len(updates):
+            raise AtlasError(f"{task!r} has no trajectories: its gates were imported.")
         values = np.stack([one.path for one in fits])
         layers, heads = self.spec.shape
         return xr.DataArray(
@@ -150,8 +168,104 @@ class Atlas:
         rows = int(run.baseline["rows"]) if "rows" in run.baseline else None
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out, rows=rows)
 
+    # Relations
+
+    @property
+    def relations(self) -> list[str]:
+        """Relations that were looked for, category by category; also those that cannot be measured here."""
+        names = [name for method, name in self._scores if method == "relations"]
+        order = in_order(self._scores["relations", name].facts["category"] for name in names)
+        return sorted(names, key=lambda name: order.index(self._scores["relations", name].facts["category"]))
+
+    def relation_scores(self, method: str = "relations") -> xr.DataArray:
+        """[relation, direction, layer, head]: shares of pairs; along `relation` also `category`, `kind`,
+        `pairs`, `single`, `listed` and `k`. `method` "attending" or "forced": the dynamic scores."""
+        names = [name for name in self.relations if (method, name) in self._scores]
+        if not names:
+            raise AtlasError(
+                "this atlas has no relation scores"
+                + (f" of the kind {method!r}" if self.relations else "")
+                + "; 'headatlas relations' makes them"
+                + (" with --dynamic." if self.relations else ".")
+            )
+        maps = [self._scores[method, name] for name in names]
+        values = np.stack([one.values for one in maps])
+        found = self._labelled(values, relation=names, direction=list(DIRECTIONS)).rename("score")
+        extra = {
+            key: ("relation", [one.facts.get(key, missing) for one in maps])
+            for key, missing in (
+                ("category", "other"),
+                ("kind", ""),
+                ("pairs", 0),
+                ("single", 0),
+                ("listed", 0),
+                ("k", 0),
+                ("whole", True),
+            )
+        }
+        return found.assign_coords(extra)
+
+    def categories(self, threshold: float = IMPLEMENTS) -> xr.DataArray:
+        """[category, direction, layer, head]: does the head implement a relation of the category?"""
+        return categories(self.relation_scores(), threshold)
+
+    def causal_checks(self) -> list[dict[str, Any]]:
+        """What `causal_check` found: the accuracy on a relation with its top heads switched off, with random
+        heads off, and on other relations."""
+        return list(self.notes["causal"][1]["checks"]) if "causal" in self.notes else []
+
+    def card(self, head: str | tuple[int, int] | Head, labeller: Labeller = plain_label) -> HeadCard:
+        """All that is known about a head. `labeller` makes the label of a card: yours, if you have a better
+        one."""
+        place = self.spec.require(head)
+        card = HeadCard(
+            place,
+            self.spec.name,
+            tuple(self._task_of(task, place) for task in self.tasks),
+            tuple(self._relations_of(place)),
+            self._salient_of(place),
+        )
+        return replace(card, label=labeller(card))
+
+    def _task_of(self, task: str, head: Head) -> TaskOfHead:
+        here = {"layer": head.layer, "head": head.head}
+        scores, gates = self.scores(task).sel(here), self.gates(task).sel(here)
+        three = {
+            name: (float(scores[name].min()), float(scores[name].mean()), float(scores[name].max()))
+            for name in ("facilitation", "interference")
+        }
+        roles = tuple(str(word) for word in self.roles(task).sel(here).values)
+        mean = {fit: float(gates.sel(fit=fit).mean()) for fit in ("retain", "remove")}
+        return TaskOfHead(
+            task, roles, three["facilitation"], three["interference"], mean["retain"], mean["remove"]
+        )
+
+    def _relations_of(self, head: Head) -> list[RelationOfHead]:
+        found = []
+        for name in self.relations:
+            scores = self._scores["relations", name]
+            for direction, values in zip(DIRECTIONS, scores.values, strict=True):
+                value, facts = float(values[head.layer, head.head]), scores.facts
+                if not np.isnan(value):
+                    about = (facts["category"], direction, value, facts["kind"], facts["pairs"])
+                    found.append(RelationOfHead(name, *about))
+        return sorted(found, key=lambda one: -one.score)
+
+    def _salient_of(self, head: Head) -> tuple[SalientToken, ...]:
+        if "salient" not in self.notes:
+            return ()
+        arrays, about = self.notes["salient"]
+        texts = about["texts"]
+        here = head.layer, head.head
+        rows = zip(arrays["tokens"][here], arrays["strength"][here], arrays["mapped"][here], strict=True)
+        return tuple(
+            SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
+            for token, strength, mapped in rows
+        )
+
     def to_table(self) -> pd.DataFrame:
-        """Tidy: one line per method, task, seed, fit and head; also of seeds that are not finished yet."""
+        """Tidy: one line per method, task, seed, fit and head, and per relation, direction and head; also of
+        seeds that are not finished yet."""
         parts = []
         places = [(head.layer, head.head) for head in self.spec]
         layers, heads = (np.array(column, dtype=np.int32) for column in zip(*places, strict=True))
@@ -161,13 +275,24 @@ class Atlas:
                 parts.append(
                     part.assign(method=method, task=task, seed=seed, fit=fit, relation="", direction="")
                 )
+        for (method, relation), scores in sorted(self._scores.items()):
+            for direction, values in zip(DIRECTIONS, scores.values, strict=True):
+                part = pd.DataFrame({"layer": layers, "head": heads, "value": values[layers, heads]})
+                part = part[part["value"].notna()]  # what was not measured is no number
+                parts.append(
+                    part.assign(
+                        method=method, task="", seed=pd.NA, fit="", relation=relation, direction=direction
+                    )
+                )
         if not parts:
             return pd.DataFrame(columns=COLUMNS)
-        return pd.concat(parts, ignore_index=True)[COLUMNS]
+        return pd.concat(parts, ignore_index=True)[COLUMNS].astype({"seed": "Int64"})
 
 
 def open_atlas(folder: str | Path) -> Atlas:
     """Read an atlas folder. Needs no torch."""
     store = Store.open(folder)
     fits = [fit for run in store.runs.values() for fit in store.fits(run)]
-    return Atlas(store.spec, store.runs.values(), fits, Path(folder))
+    scores = [found for run in store.runs.values() if (found := store.read_scores(run)) is not None]
+    notes = {name: note for name in NOTES if (note := store.read_note(name)) is not None}
+    return Atlas(store.spec, store.runs.values(), fits, Path(folder), scores=scores, notes=notes)

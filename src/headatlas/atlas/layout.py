@@ -2,6 +2,8 @@
 
     atlas.json                              what was mapped, how, with which settings
     fits/<method>/<task>/<seed>-<fit>.safetensors    one file per finished fit
+    scores/<method>/<relation>.safetensors           one file per relation
+    notes/<name>.safetensors                         what is known of all heads together (salient tokens, …)
     work/<method>-<task>-<stage>.safetensors         a fit in progress; gone when it is finished
     atlas.lock                              held while a process writes
 
@@ -26,6 +28,8 @@ __all__ = [
     "SCHEMA",
     "drafts",
     "fit_path",
+    "note_path",
+    "score_path",
     "slug",
     "work_path",
     "write_whole",
@@ -54,13 +58,22 @@ def fit_path(root: Path, method: str, task: str, seed: int, fit: str) -> Path:
     return root / "fits" / method / slug(task) / f"{seed}-{fit}.safetensors"
 
 
+def score_path(root: Path, method: str, relation: str) -> Path:
+    return root / "scores" / method / f"{slug(relation)}.safetensors"
+
+
+def note_path(root: Path, name: str) -> Path:
+    return root / "notes" / f"{name}.safetensors"
+
+
 def work_path(root: Path, method: str, task: str, stage: str) -> Path:
     return root / "work" / f"{method}-{slug(task)}-{stage}.safetensors"
 
 
 def drafts(root: Path) -> Iterator[Path]:
     """What a process that was killed may have left half written: only names that we give."""
-    for folder, pattern in ((root, f".{ATLAS}.*.tmp"), (root / "fits", _DRAFT), (root / "work", _DRAFT)):
+    folders = [(root / name, _DRAFT) for name in ("fits", "scores", "notes", "work")]
+    for folder, pattern in ((root, f".{ATLAS}.*.tmp"), *folders):
         found = folder.glob(pattern) if folder == root else folder.rglob(pattern)
         yield from (path for path in found if path.name.split(".")[-2].isdecimal())
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Fit", "Run"]
+__all__ = ["Fit", "Run", "ScoreMap"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A method applied to a task: all that is needed to know what its numbers mean.
+    """A method applied to a task (or to a relation): all that is needed to know what its numbers mean.
 
     `task_facts` says what was asked (version, content hash, licence, rows, first tokens, …), `settings` how
     (`given` as the user wrote it, `resolved` in full, `decides` what the numbers depend on), `baseline` how
@@ -59,3 +59,18 @@ class Fit:
     def gates(self) -> np.ndarray:
         with np.errstate(over="ignore"):
             return (1 / (1 + np.exp(-self.logits.astype(np.float64)))).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreMap:
+    """Scores of one relation: `values` [direction, layer, head] in 0..1; NaN: no head there, or not measured.
+
+    `method` is "relations" (what the weights say) or "attending" or "forced" (what the heads do in texts);
+    `facts` has the number of pairs, how they were measured, and the like.
+    """
+
+    method: str
+    relation: str
+    identity: str
+    values: np.ndarray
+    facts: Mapping[str, Any] = field(default_factory=dict)

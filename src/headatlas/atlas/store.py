@@ -22,12 +22,14 @@ from headatlas.atlas.layout import (
     SCHEMA,
     drafts,
     fit_path,
+    note_path,
+    score_path,
     work_path,
     write_whole,
     writing,
 )
-from headatlas.atlas.records import Fit, Run
-from headatlas.core import AtlasError, ModelSpec, StoreError
+from headatlas.atlas.records import Fit, Run, ScoreMap
+from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, StoreError
 
 __all__ = ["Store"]
 
@@ -103,12 +105,8 @@ class Store:
             yield store
 
     def _require_same_model(self, spec: ModelSpec) -> None:
+        """The same weights, in whatever dtype: each run says its own."""
         ours, theirs = self.spec, spec
-        if ours.dtype != theirs.dtype:
-            raise AtlasError(
-                f"{self.root} maps {ours.name} in {ours.dtype}, not in {theirs.dtype}; "
-                f"say --dtype {ours.dtype} or choose another --out."
-            )
         if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
             raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
 
@@ -153,7 +151,8 @@ class Store:
         like = work_path(self.root, run.method, run.task, "stage")
         own = like.stem.rpartition("-")[0]  # a stage has no dash in it
         begun = {path.stem.rpartition("-")[0] for path in like.parent.glob("*.safetensors")}
-        return bool(self.finished(run)) or own in begun
+        scored = score_path(self.root, run.method, run.task).exists()
+        return scored or bool(self.finished(run)) or own in begun
 
     def update(self, run: Run, **changes: Any) -> Run:
         """Change what is said about a run (its baseline)."""
@@ -197,6 +196,40 @@ class Store:
 
     def fits(self, run: Run) -> list[Fit]:
         return [self.read_fit(run, seed, fit) for seed, fit in sorted(self.finished(run))]
+
+    # scores of relations, and notes
+
+    def write_scores(self, scores: ScoreMap) -> None:
+        about = {
+            "schema": SCHEMA,
+            "method": scores.method,
+            "relation": scores.relation,
+            "identity": scores.identity,
+            "facts": dict(scores.facts),
+        }
+        path = score_path(self.root, scores.method, scores.relation)
+        _save(path, {"values": np.ascontiguousarray(scores.values)}, about)
+
+    def read_scores(self, run: Run) -> ScoreMap | None:
+        """The scores of a run; None if they are not there yet."""
+        path = score_path(self.root, run.method, run.task)
+        if not path.exists():
+            return None
+        arrays, about = _load(path, "delete it and run 'headatlas relations' again with --resume")
+        if (about.get("identity"), about.get("relation")) != (run.identity, run.task):
+            raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
+        shape = (len(DIRECTIONS), *self.spec.shape)
+        if "values" not in arrays or arrays["values"].shape != shape or "category" not in about["facts"]:
+            raise AtlasError(f"{path} is damaged: it does not hold the scores of a relation for this model.")
+        return ScoreMap(run.method, run.task, run.identity, arrays["values"], about["facts"])
+
+    def write_note(self, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
+        """What is known of all heads together; `name` is a plain word."""
+        _save(note_path(self.root, name), dict(arrays), {"schema": SCHEMA, **about})
+
+    def read_note(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+        path = note_path(self.root, name)
+        return _load(path, "delete it and make it again") if path.exists() else None
 
     # work in progress
 

@@ -17,9 +17,12 @@ from headatlas import HeadatlasError, __version__
 from headatlas.cli.check import check
 from headatlas.cli.contrast import contrast
 from headatlas.cli.demo import demo
+from headatlas.cli.head import head
+from headatlas.cli.importing import import_
 from headatlas.cli.listing import listing
 from headatlas.cli.map import map_
 from headatlas.cli.plot import plot
+from headatlas.cli.relations import relations
 from headatlas.cli.table import table
 
 __all__ = ["app", "main"]
@@ -34,9 +37,12 @@ app = typer.Typer(
 )
 app.command("demo", short_help="Map the embedded model on math and syntax; draw the figure.")(demo)
 app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
+app.command("relations", short_help="Which relations do the heads implement, by their weights?")(relations)
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
 app.command("plot", short_help="A figure: by default the Always/Any maps.")(plot)
+app.command("head", short_help="One head's card.")(head)
 app.command("table", short_help="All numbers as a tidy table.")(table)
+app.command("import", short_help="Scores made elsewhere become an atlas.")(import_)
 app.command("check", short_help="Can this model be mapped? The self-check, layer by layer.")(check)
 app.add_typer(listing, name="list")
 

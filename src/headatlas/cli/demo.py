@@ -15,7 +15,8 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")] = "atlas-demo",
 ) -> None:
-    """Map SmolLM2 on math and syntax and draw the Always/Any figure: some minutes on two cores.
+    """Both maps of SmolLM2: relations from its weights, then math and syntax by gating; with their figures.
+    Some minutes on two cores.
 
     Called again it goes on where it was, or shows what is there.
     """
@@ -24,17 +25,27 @@ def demo(
     from headatlas.cli.loading import load_shown
     from headatlas.cli.map import show_map
     from headatlas.cli.plot import plot
+    from headatlas.cli.relations import show_relations
+    from headatlas.run import distinct_relations
 
     there = Store.exists(Path(out))
     tasks = [load_task(name) for name in ("math", "syntax")]
-    loaded = load_shown("smollm2", "fast", None, None, None, False)
+    goes_on = "calling the demo again"
     try:
-        show_map(loaded, tasks, out, resume=there, goes_on="calling the demo again")
+        # weights are read as they are stored; gates are fitted in the quickest dtype
+        loaded = load_shown("smollm2", "auto", None, None, None, False)
+        show_relations(loaded, distinct_relations(None), out, resume=there, goes_on=goes_on)
+        del loaded
+        typer.echo()
+        loaded = load_shown("smollm2", "fast", None, None, None, False)
+        show_map(loaded, tasks, out, resume=True, goes_on=goes_on)
     except AtlasError as error:
         if not there:
             raise
         raise AtlasError(f"{error} For the demo: delete {out} and call it again.") from error
-    plot(out, kind="agreement")
+    for kind in ("agreement", "categories"):
+        plot(out, kind=kind)
     Console(soft_wrap=True, highlight=False).print(
-        f"[dim]the atlas is in {escape(out)}; other figures: headatlas plot {escape(out)} --kind …[/]"
+        f"[dim]the atlas is in {escape(out)}; other figures: headatlas plot {escape(out)} --kind …; "
+        f"one head: headatlas head {escape(out)} L23H2[/]"
     )

@@ -11,7 +11,7 @@ from rich.table import Table
 
 __all__ = ["listing"]
 
-listing = typer.Typer(help="What is built in: models, tasks.", no_args_is_help=True)
+listing = typer.Typer(help="What is built in: models, tasks, relations.", no_args_is_help=True)
 
 
 @listing.command("models")
@@ -55,5 +55,42 @@ def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable
     console.print(table)
     console.print(
         "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target.",
+        style="dim",
+    )
+
+
+@listing.command("relations")
+def relations(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Relations with a name of their own, by category."""
+    from headatlas.task import builtin_relations, load_relation
+
+    found = [load_relation(name) for name in builtin_relations()]
+    rows = [
+        {
+            "name": one.name,
+            "category": one.category,
+            "pairs": len(one.pairs),
+            "published": one.published,
+            "licence": one.licence,
+            "about": one.about,
+        }
+        for one in found
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column in ("name", "category"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("pairs", justify="right")
+    table.add_column("about")
+    for row in rows:
+        table.add_row(str(row["name"]), str(row["category"]), str(row["pairs"]), str(row["about"]))
+    console = Console()
+    console.print(table)
+    console.print(
+        "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs.",
         style="dim",
     )

@@ -13,7 +13,11 @@ __all__ = ["plot"]
 def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     kind: Annotated[
-        str, typer.Option(help="agreement, score, trajectories, distributions, profile or contrast.")
+        str,
+        typer.Option(
+            help="agreement, score, trajectories, distributions, profile or contrast (of tasks); categories, "
+            "relations or dynamic (of relations)."
+        ),
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
     score: Annotated[
@@ -25,6 +29,15 @@ def plot(
     ] = None,
     head: Annotated[
         list[str] | None, typer.Option(help="For --kind trajectories: these heads, e.g. L5H3.")
+    ] = None,
+    relation: Annotated[
+        list[str] | None, typer.Option("--relation", "-r", help="For relations, dynamic: only these.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="For categories, relations: promote, suppress or both.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="For categories: the score from which on a head has one (0.15).")
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
@@ -41,15 +54,19 @@ def plot(
     """Draw a figure: by default the Always/Any maps of all tasks."""
     from headatlas import RequestError, open_atlas
     from headatlas.atlas import slug
-    from headatlas.figure import FigureOptions, draw_figure, save_figure
+    from headatlas.figure import KINDS, FigureOptions, draw_figure, save_figure
 
     for name, value, wanted in (
-        ("score", score, "score"),
-        ("over", over, "score"),
-        ("head", head, "trajectories"),
+        ("score", score, ("score",)),
+        ("over", over, ("score",)),
+        ("head", head, ("trajectories",)),
+        ("relation", relation, ("relations", "dynamic")),
+        ("direction", direction, ("categories", "relations", "dynamic")),
+        ("threshold", threshold, ("categories", "agreement")),
+        ("task", task, ("agreement", "score", "trajectories", "distributions", "profile", "contrast")),
     ):
-        if value and kind != wanted:
-            raise RequestError(f"--{name} is for --kind {wanted}, not for {kind}.")
+        if value and kind in KINDS and kind not in wanted:
+            raise RequestError(f"--{name} is for --kind {' or '.join(wanted)}, not for {kind}.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
     options = FigureOptions(
@@ -59,8 +76,12 @@ def plot(
         label=label,
         colours=colours,
         heads=tuple(head) if head else None,
+        relations=tuple(relation) if relation else None,
+        direction=direction or "promote",
+        threshold=threshold,
     )
-    asked = [kind, *(word for word in (score, over) if word), *(slug(name) for name in task or ())]
+    asked = [kind, *(word for word in (score, over, direction) if word)]
+    asked += [slug(name) for name in (*(task or ()), *(relation or ()))]
     path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
     figure = draw_figure(open_atlas(folder), kind, options)
     typer.echo(str(save_figure(figure, path)))

@@ -63,7 +63,7 @@ class ShownProgress:
         self._bars = Bars(*columns, console=self._console)
         self._bar = self._bars.add_task("", total=None, visible=False, about="")
         self._tokens = 0
-        self._name = ""
+        self._name = self._what = ""
 
     def __enter__(self) -> ShownProgress:
         if self._live:
@@ -95,6 +95,15 @@ class ShownProgress:
             self._bars.update(self._bar, completed=step.update, about=loss + rate)
         elif not self._quiet and step.update == step.updates and step.stage != "measure":
             self._console.print(f"{self._name}: {counted(step.updates, 'update')}, {loss}")
+
+    def heads(self, what: str, done: int, total: int) -> None:
+        """So many heads of so many have been looked at; a total of 0 is not known."""
+        if not self._live:
+            return
+        if what != self._what:
+            self._what = what
+            self._bar = self._bars.add_task(escape(what), total=total or None, about="")
+        self._bars.update(self._bar, completed=done)
 
     def note(self, text: str) -> None:
         self._console.print("[yellow]note:[/]", escape(text))

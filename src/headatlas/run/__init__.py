@@ -2,16 +2,21 @@
 
 from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
 from headatlas.run.fitting import Progress
-from headatlas.run.mapping import distinct_tasks, map_heads, require_sound
+from headatlas.run.mapping import distinct_tasks, map_heads, require_place, require_sound
 from headatlas.run.prepare import prepare
+from headatlas.run.relating import distinct_relations, relate_heads, require_request
 
 __all__ = [
     "Progress",
     "contrast_heads",
     "contrast_name",
     "contrasted",
+    "distinct_relations",
     "distinct_tasks",
     "map_heads",
     "prepare",
+    "relate_heads",
+    "require_place",
+    "require_request",
     "require_sound",
 ]

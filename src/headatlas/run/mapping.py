@@ -19,7 +19,7 @@ from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.task import Task, load_task
 
-__all__ = ["distinct_tasks", "map_heads", "opened", "report_rows", "require_sound"]
+__all__ = ["distinct_tasks", "map_heads", "opened", "report_rows", "require_place", "require_sound"]
 
 
 def map_heads(
@@ -73,11 +73,16 @@ def require_sound(
     """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
     if max_tokens is not None and max_tokens < 2:
         raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
+    require_place(out, resume)
+    for task in tasks:
+        task.require_readable()
+
+
+def require_place(out: str | Path | None, resume: bool) -> None:
+    """Can an atlas be written there? One that is there is gone on with only if that is asked for."""
     if out is not None:
         _require_new(Path(out), resume)
         Store.require_writable(Path(out))
-    for task in tasks:
-        task.require_readable()
 
 
 def _require_new(out: Path, resume: bool) -> None:

@@ -1,0 +1,82 @@
+"""`headatlas head DIR L5H3`: one head's card."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headatlas.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from headatlas.atlas import HeadCard
+
+__all__ = ["head"]
+
+_RELATIONS = 8
+
+
+def head(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
+    name: Annotated[str, typer.Argument(metavar="HEAD", help="L5H3, 5.3 or a5.h3.")],
+    as_json: AsJson = False,
+) -> None:
+    """One head: its gates and roles in each task, its relations, the tokens that it amplifies."""
+    from headatlas import open_atlas
+
+    card = open_atlas(folder).card(name)
+    if as_json:
+        typer.echo(json.dumps(card.to_json()))
+        return
+    _show(Console(soft_wrap=True, highlight=False), card)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    return table
+
+
+def _show(console: Console, card: HeadCard) -> None:
+    console.print(f"[bold]{card.head}[/] of {escape(card.model)}: {escape(card.label)}")
+    if card.tasks:
+        table = _table("task", "roles over the seeds", "G+", "G−", "facilitation", "interference")
+        for task in card.tasks:
+            roles = ", ".join(f"{task.roles.count(role)} {role}" for role in dict.fromkeys(task.roles))
+            table.add_row(
+                escape(task.task),
+                roles,
+                f"{task.retain:.2f}",
+                f"{task.remove:.2f}",
+                *(
+                    "{:.2f} / {:.2f} / {:.2f}".format(*three)
+                    for three in (task.facilitation, task.interference)
+                ),
+            )
+        console.print()
+        console.print(table)
+        console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
+    if card.relations:
+        table = _table("relation", "category", "direction", "score", "pairs")
+        for one in card.relations[:_RELATIONS]:
+            if one.score > 0:
+                mark = "*" if one.kind == "multi-token" else ""
+                words = (one.relation, one.category, one.direction)
+                table.add_row(*map(escape, words), f"{one.score:.2f}", f"{one.pairs}{mark}")
+        console.print()
+        console.print(table)
+    if card.salient:
+        table = _table("amplifies", "by", "into")
+        for token in card.salient:
+            table.add_row(
+                escape(repr(token.token)), f"{token.strength:.2f}", escape("  ".join(map(repr, token.mapped)))
+            )
+        console.print()
+        console.print(table)
+    if not (card.tasks or card.relations or card.salient):
+        console.print("nothing is known about it yet: 'headatlas map' and 'headatlas relations' find out")

@@ -1,0 +1,218 @@
+"""`headatlas relations MODEL`: which relations do the heads implement, by their weights?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headatlas.cli.loading import load_shown
+from headatlas.cli.options import (
+    AsJson,
+    Device,
+    DeviceMap,
+    Dtype,
+    ModelName,
+    Out,
+    Resume,
+    Revision,
+    TrustRemoteCode,
+)
+from headatlas.cli.progress import ShownProgress
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from headatlas import Atlas, Model, Relation
+
+__all__ = ["relations", "show_relations"]
+
+_BEST = 3
+
+
+def relations(
+    model: ModelName,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option("--relation", "-r", help="Built-in name, CSV or JSON file; all built-in ones if none."),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="The category of relations from files that name none.")
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            help="How far down a target may be (default: 1 copying, 10 others; 3, 25 in large vocabularies).",
+        ),
+    ] = None,
+    source: Annotated[str, typer.Option(help="auto, first_mlp (as published) or embedding.")] = "auto",
+    dynamic: Annotated[bool, typer.Option("--dynamic", help="Also score what heads do in texts.")] = False,
+    causal: Annotated[
+        list[str] | None, typer.Option(help="Also switch off the top heads of this relation (repeatable).")
+    ] = None,
+    out: Out = "atlas",
+    resume: Resume = False,
+    dtype: Dtype = "auto",
+    device: Device = None,
+    device_map: DeviceMap = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
+    choose the source vectors, for relations whose words are not single tokens, and if asked for."""
+    from headatlas import load_relation
+    from headatlas.run import distinct_relations, require_place, require_request
+
+    given = None if relation is None else [load_relation(name, category=category) for name in relation]
+    wanted = distinct_relations(given)
+    require_place(out, resume)
+    require_request(source, k, causal or (), wanted)
+    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+    show_relations(
+        loaded,
+        wanted,
+        out,
+        resume=resume,
+        as_json=as_json,
+        k=k,
+        source=source,
+        dynamic=dynamic,
+        causal=causal or (),
+    )
+    if not as_json:
+        console = Console(soft_wrap=True, highlight=False)
+        console.print(
+            f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)} --kind categories' draws the map, "
+            f"'headatlas head {escape(out)} L0H0' shows a head[/]"
+        )
+
+
+def show_relations(
+    loaded: Model,
+    wanted: list[Relation],
+    out: str,
+    *,
+    resume: bool,
+    as_json: bool = False,
+    goes_on: str = "the same command with --resume",
+    **asked: Any,
+) -> None:
+    """Score with a bar, then say what came out."""
+    from headatlas import relate_heads
+
+    console = Console(soft_wrap=True, highlight=False)
+    if not as_json:
+        spec = loaded.spec
+        console.print(
+            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
+            f"{len(wanted)} relations"
+        )
+    with ShownProgress(as_json, goes_on) as progress:
+        atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)
+    scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
+    if as_json:
+        found = {"atlas": out, "relations": _rows(scores), "heads": _counts(atlas)}
+        typer.echo(json.dumps({**found, "causal": atlas.causal_checks()}))
+        return
+    _show(console, scores, atlas)
+    for check in atlas.causal_checks():
+        _show_causal(console, check)
+
+
+def _rows(scores: xr.DataArray) -> list[dict[str, Any]]:
+    """One relation each: how it was measured and its best heads."""
+    import numpy as np
+
+    found = []
+    for name in scores.relation.values:
+        one = scores.sel(relation=name)
+        best = {}
+        for direction in ("promote", "suppress"):
+            values = np.nan_to_num(one.sel(direction=direction).values, nan=-1.0)
+            order = np.argsort(-values, axis=None, kind="stable")[:_BEST]
+            places = [np.unravel_index(place, values.shape) for place in order]
+            best[direction] = [
+                {"head": f"L{layer}H{head}", "score": round(float(values[layer, head]), 4)}
+                for layer, head in places
+                if values[layer, head] > 0
+            ]
+        about = {key: one[key].item() for key in ("category", "kind", "pairs", "single", "listed", "k")}
+        found.append({"relation": str(name), **about, **best})
+    return found
+
+
+def _counts(atlas: Atlas) -> dict[str, dict[str, int]]:
+    """direction -> category (or "2 categories", …) -> heads."""
+    from headatlas.atlas import category_words
+
+    categories = atlas.categories()
+    found: dict[str, dict[str, int]] = {}
+    for direction in ("promote", "suppress"):
+        words = category_words(categories, direction).values.ravel().tolist()
+        order = sorted(set(words) - {""}, key=lambda word: (word[0].isdigit(), word))
+        found[direction] = {word: words.count(word) for word in order}
+    return found
+
+
+def _show_causal(console: Console, check: dict[str, Any]) -> None:
+    """Accuracy against the number of heads that are switched off."""
+    import numpy as np
+
+    title = (
+        f"\n[bold]{escape(check['relation'])}[/], accuracy on {check['questions']} questions with heads off:"
+    )
+    console.print(title)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("  heads off", no_wrap=True)
+    for step in check["steps"]:
+        table.add_column(str(step), justify="right")
+    rows = {
+        f"  its top heads ({check['heads'][0]}, …)": check["top"],
+        f"  random heads ({len(check['random'])} draws)": np.mean(check["random"], axis=0),
+        **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
+    }
+    for name, curve in rows.items():
+        table.add_row(escape(name), *(f"{value:.2f}" for value in curve))
+    console.print(table)
+
+
+def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column, side in (("relation", "left"), ("pairs", "right"), ("k", "right"), ("promote", "left")):
+        table.add_column(column, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("suppress", no_wrap=True)
+    marks = set()
+    category = None
+    rows = _rows(scores)
+    for row in rows:
+        if row["category"] != category:
+            category = row["category"]
+            table.add_row(f"[bold]{escape(category)}[/]")
+        mark = {"static": "", "multi-token": "*", "none": "†"}[row["kind"]]
+        marks.add(mark)
+        best = {
+            side: "  ".join(f"{one['head']} {one['score']:.2f}" for one in row[side][:count])
+            for side, count in (("promote", _BEST), ("suppress", 1))
+        }
+        if row["kind"] == "none":
+            best = {"promote": f"[dim]not measurable (n = {row['single']})[/]", "suppress": ""}
+        pairs = f"{row['pairs']}{mark}"
+        table.add_row(f"  {escape(row['relation'])}", pairs, str(row["k"]), best["promote"], best["suppress"])
+    console.print(table)
+    if "*" in marks:
+        few = [f"{row['relation']} (n = {row['single']})" for row in rows if row["kind"] == "multi-token"]
+        names = escape(", ".join(few))
+        console.print(f"[dim]* not measurable from weights with this tokenizer, scored in texts: {names}[/]")
+    if "†" in marks:
+        console.print("[dim]† not measurable with this tokenizer[/]")
+    for direction, counts in _counts(atlas).items():
+        words = ", ".join(
+            f"{count} {'in ' if word[0].isdigit() else ''}{word}" for word, count in counts.items()
+        )
+        console.print(f"heads that {direction} a relation (score ≥ 0.15): {words or 'none'}")

@@ -1,0 +1,267 @@
+"""`relate_heads`: relations -> atlas, from the weights of the heads (MAPS)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headatlas.atlas import Atlas, Run, ScoreMap, Store, open_atlas
+from headatlas.core import ModelRefusedError, RequestError, UnknownNameError
+from headatlas.method import (
+    TEMPLATES,
+    Writer,
+    causal_check,
+    choose_k,
+    dynamic_scores,
+    questions,
+    relation_scores,
+    relations_for,
+    salient_operations,
+)
+from headatlas.model import SOURCES, Model, load_model
+from headatlas.run.fitting import Progress, Silence
+from headatlas.run.mapping import opened, require_place
+from headatlas.run.prepare import made_with
+from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, builtin_relations, load_relation
+
+__all__ = ["distinct_relations", "relate_heads", "require_request"]
+
+#: raised when the same settings would give other numbers than before
+_ALGORITHM = 1
+_DYNAMIC = ("attending", "forced")
+
+
+def relate_heads(
+    model: Model | str,
+    relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    k: int | None = None,
+    source: str = "auto",
+    salient: bool = True,
+    dynamic: bool = False,
+    causal: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Atlas:
+    """Score relations (all built-in ones if none is given) on all heads and give the atlas.
+
+    `source` as in `relation_scores`, `k` for all relations; `salient` adds the tokens that each head
+    amplifies, `dynamic` the scores in texts (at most 100 pairs of a relation in three texts), `causal` the
+    named relations with their top heads switched off. With `out` all of it is kept in that folder, next to
+    what is there, which is not made again; that takes `resume`. A name is loaded in the dtype of its weights.
+    """
+    wanted = distinct_relations(relations)
+    require_place(out, resume)
+    require_request(source, k, causal, wanted)
+    loaded = load_model(model) if isinstance(model, str) else model
+    progress = progress or Silence()
+    ready = relations_for(loaded, wanted)
+    limits = {one.name: choose_k(one, loaded.spec.vocabulary, k) for one in ready}
+    for one in ready:
+        if one.name in causal:
+            questions(loaded, one, 1)  # refused now if it cannot be asked
+    with opened(loaded, out, resume) as store:
+        runs = store.add(*(_describe(loaded, "relations", one, limits[one.name], source) for one in ready))
+        missing = [run.task for run in runs if store.read_scores(run) is None]
+        if missing:
+            _score(loaded, store, [one for one in ready if one.name in missing], k, source, progress)
+        for one in ready:
+            if not one.measurable:
+                progress.note(_how_measured(one))
+        if dynamic:
+            _score_in_texts(loaded, store, ready, limits, k, progress)
+        atlas = open_atlas(store.root)
+        if salient and "salient" not in atlas.notes:
+            _note_salient(loaded, store, _chosen_source(store, source), progress)
+        if causal:
+            _note_causal(loaded, store, atlas, ready, causal, progress)
+        atlas = open_atlas(store.root)
+    atlas.path = None if out is None else Path(out)
+    return atlas
+
+
+def distinct_relations(
+    relations: str | Path | Relation | Sequence[str | Path | Relation] | None,
+) -> list[Relation]:
+    """The relations, no two of one name; all built-in ones for None."""
+    if relations is None:
+        relations = builtin_relations()
+    given = [relations] if isinstance(relations, str | Path | Relation) else relations
+    found = [load_relation(one) for one in given]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
+    if not names:
+        raise RequestError("no relation is given.")
+    return found
+
+
+def require_request(source: str, k: int | None, causal: Sequence[str], wanted: Sequence[Relation]) -> None:
+    """What can be said before a model is loaded."""
+    if source not in ("auto", *SOURCES):
+        raise UnknownNameError("source", source, ("auto", *SOURCES))
+    if k is not None and k < 1:
+        raise RequestError(f"k is {k}; it is at least 1.")
+    names = [one.name for one in wanted]
+    for name in causal:
+        if name not in names:
+            raise UnknownNameError("relation among those that are scored", name, names)
+
+
+def _how_measured(relation: RelationTokens) -> str:
+    single = f"{relation.name}: not measurable with this tokenizer (n = {len(relation.single)})"
+    if len(relation.in_text) < LEAST_PAIRS:
+        return single
+    pieces = not all(pair.whole for pair in relation.in_text)
+    how = "one piece of each target stands for it" if pieces else "sources of several tokens"
+    return f"{single} from weights alone; scored in texts instead (multi-token: {how})"
+
+
+def _describe(model: Model, method: str, relation: RelationTokens, k: int, source: str) -> Run:
+    """The entry of a run, with the hash of everything that its numbers depend on."""
+    tokens = [[pair.source, pair.target, pair.whole] for pair in relation.pairs]
+    decides = {
+        "method": method,
+        "algorithm": _ALGORITHM,
+        "weights": model.spec.content_hash,
+        "dtype": model.spec.dtype,
+        "relations": {
+            relation.name: {
+                "content": relation.relation.content_hash,
+                "tokens": sha256(json.dumps(tokens).encode()).hexdigest(),
+            }
+        },
+        "k": k,
+        "category": relation.relation.category,
+        **({"source": source} if method == "relations" else {"templates": list(TEMPLATES)}),
+    }
+    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    about = relation.relation
+    facts = {
+        "category": about.category,
+        "content_hash": about.content_hash,
+        "licence": about.licence,
+        "listed": len(about.pairs),
+    }
+    settings = {"given": {"k": k, "source": source}, "resolved": {"k": k}, "decides": decides}
+    return Run(method, relation.name, identity, facts, settings, {}, made_with(model))
+
+
+def _chosen_source(store: Store, asked: str) -> str:
+    """What "auto" has come to in this atlas; "auto" if it has not come to anything yet."""
+    for run in store.runs.values():
+        if run.method == "relations" and asked == "auto" and (found := store.read_scores(run)) is not None:
+            if run.settings["given"]["source"] == "auto" and found.facts.get("source") in SOURCES:
+                return str(found.facts["source"])
+    return asked
+
+
+def _score(
+    model: Model,
+    store: Store,
+    relations: Sequence[RelationTokens],
+    k: int | None,
+    source: str,
+    progress: Progress,
+) -> None:
+    chosen = _chosen_source(store, source)
+    scores = relation_scores(
+        model, [one.relation for one in relations], k=k, source=chosen, told=progress.heads
+    )
+    facts = {key: value for key, value in scores.attrs.items() if key != "model"}
+    if chosen != source:
+        facts["source_because"] = "as for the relations before"
+    if facts["source"] != "auto":
+        progress.note(f"source vectors: {facts['source']} ({facts['source_because']})")
+    for one in relations:
+        _write(store, "relations", scores.sel(relation=one.name), facts)
+
+
+def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, Any]) -> None:
+    name = str(scores.relation.item())
+    along = {
+        key: scores[key].item()
+        for key in ("category", "kind", "pairs", "single", "listed", "k", "whole")
+        if key in scores.coords
+    }
+    values = scores.transpose("direction", "layer", "head").values
+    run = store.runs[method, name]
+    store.write_scores(ScoreMap(method, name, run.identity, values, {**along, **facts}))
+
+
+def _score_in_texts(
+    model: Model,
+    store: Store,
+    relations: Sequence[RelationTokens],
+    limits: Mapping[str, int],
+    k: int | None,
+    progress: Progress,
+) -> None:
+    able = [one for one in relations if len(one.in_text) >= LEAST_PAIRS]
+    runs = store.add(
+        *(_describe(model, method, one, limits[one.name], "") for method in _DYNAMIC for one in able)
+    )
+    missing = {run.task for run in runs if store.read_scores(run) is None}
+    wanted = [one.relation for one in able if one.name in missing]
+    if wanted:
+        found = dynamic_scores(model, wanted, k=k, told=progress.heads)
+        for method, scores in found.items():
+            for relation in wanted:
+                _write(store, method, scores.sel(relation=relation.name), {"kind": "dynamic"})
+
+
+def _note_salient(model: Model, store: Store, source: str, progress: Progress) -> None:
+    if source not in SOURCES:  # nothing was measured from weights, so nothing was chosen: as published
+        source = SOURCES[1]
+        try:
+            model.source_vectors([0], source)
+        except ModelRefusedError:
+            source = SOURCES[0]
+    done = 0
+
+    def step(number: int) -> None:
+        nonlocal done
+        done += number
+        progress.heads("salient tokens", done, len(model.spec))
+
+    found = salient_operations(Writer(model), source, step)
+    different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
+    texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
+    arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
+    store.write_note("salient", arrays, {"source": source, "texts": texts})
+
+
+def _note_causal(
+    model: Model,
+    store: Store,
+    atlas: Atlas,
+    relations: Sequence[RelationTokens],
+    names: Sequence[str],
+    progress: Progress,
+) -> None:
+    """The named relations; controls are the others that were scored."""
+    scores = atlas.relation_scores()
+    known = {one["relation"]: one for one in atlas.causal_checks()}
+    for asked in relations:
+        if asked.name not in names or asked.name in known:
+            continue
+        done = 0
+
+        def step(number: int, name: str = asked.name) -> None:
+            nonlocal done
+            done += number
+            progress.heads(f"{name}, heads off", done, 0)
+
+        others = [one.relation for one in relations if one is not asked]
+        found = causal_check(model, scores, asked.relation, controls=others, progress=step)
+        known[asked.name] = found.to_json()
+        about = {"checks": list(known.values())}
+        store.write_note("causal", {"questions": np.array([found.questions])}, about)

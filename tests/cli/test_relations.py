@@ -1,0 +1,124 @@
+"""`headatlas relations`, `head`, `import`, `list relations` and figures of relations, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from cli.test_check import fails, headatlas
+from cli.test_map import here  # noqa: F401 (a fixture)
+from support.planted import word_tokenizer
+from support.tiny import build_tiny
+
+slow = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    build_tiny("llama").save_pretrained(path)
+    word_tokenizer(100).save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory):
+    """Two lists of one's own: a CSV that names its category, a JSON list that is too short."""
+    folder = tmp_path_factory.mktemp("lists")
+    lines = "".join(f"w{n},w{n + 1},counting\n" for n in range(60))
+    (folder / "next.csv").write_text("source,target,category\n" + lines)
+    (folder / "few.json").write_text(json.dumps([[f"w{n}", f"w{n + 5}"] for n in range(6)]))
+    return folder / "next.csv", folder / "few.json"
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, lists, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    one, other = lists
+    arguments = ("--relation", one, "--relation", other, "--category", "knowledge", "--dynamic")
+    result = headatlas("relations", tiny, *arguments, "--out", folder)
+    assert result.returncode == 0, result.stderr
+    return folder, result
+
+
+def test_what_relations_says(atlas):
+    _, result = atlas
+    text = result.stdout
+    assert text.startswith("tiny: 12 heads, float32 on cpu; 2 relations\n")
+    assert re.search(r"^counting\s*$", text, re.M) and re.search(r"^knowledge\s*$", text, re.M)
+    assert re.search(r"next +60 +10  L\dH\d \d\.\d\d", text)
+    assert re.search(r"few +0† +10  not measurable \(n = 6\)", text)
+    assert "† not measurable with this tokenizer" in text
+    assert re.search(r"heads that promote a relation \(score ≥ 0\.15\): ", text)
+    assert "few: not measurable with this tokenizer (n = 6)" in result.stderr
+    assert "source vectors: " in result.stderr
+
+
+def test_json_and_resume(atlas, tiny, lists):
+    folder, _ = atlas
+    result = headatlas("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--json")
+    assert result.returncode == 0, result.stderr
+    (row,) = json.loads(result.stdout)["relations"]
+    assert (row["relation"], row["category"], row["kind"], row["pairs"]) == ("next", "counting", "static", 60)
+    assert all(0 < one["score"] <= 1 for one in row["promote"])
+
+
+def test_a_card(atlas):
+    folder, _ = atlas
+    result = headatlas("head", folder, "1.2")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("L1H2 of tiny: ")
+    assert len(re.findall(r"'w\d+'", result.stdout)) >= 15  # tokens that it amplifies
+    card = json.loads(headatlas("head", folder, "L1H2", "--json").stdout)
+    assert card["head"] == "L1H2" and len(card["salient"]) == 15 and len(card["salient"][0]["mapped"]) == 5
+    assert {one["direction"] for one in card["relations"]} == {"promote", "suppress"}
+
+
+def test_wrong_requests(atlas, tiny, lists, tmp_path, here):  # noqa: F811 (the fixture)
+    folder, _ = atlas
+    out = ("--out", tmp_path / "x")
+    assert fails(here("head", folder, "L9H9"), "layers 0 to 2")
+    assert fails(here("head", folder, "nine"), "L5H3")
+    assert fails(here("relations", "no/model", "-r", "capital", *out), "did you mean 'country-capital'")
+    assert fails(here("relations", "no/model", "-r", tmp_path / "no.csv", *out), "cannot be read")
+    assert fails(here("relations", "no/model", "--source", "mlp", *out), "no source named 'mlp'")
+    assert fails(here("relations", "no/model", "-k", 0, *out), "k is 0")
+    assert fails(here("relations", "no/model", "-r", lists[0], "--causal", "plural", *out), "plural")
+    assert fails(here("relations", tiny, "-r", lists[0], "--out", folder), "--resume")
+    assert fails(here("plot", folder, "--kind", "categories", "--direction", "up"), "promote")
+    assert fails(here("plot", folder, "--kind", "relations", "--relation", "nex"), "did you mean 'next'")
+    assert fails(here("plot", folder, "--kind", "agreement"), "no task to draw")
+    assert fails(here("plot", folder, "--kind", "agreement", "-r", "next"), "--relation is for")
+    assert fails(here("import", tmp_path / "no.csv", *out), "does not exist")
+    assert not (tmp_path / "x").exists()
+
+
+@slow
+@pytest.mark.parametrize("kind", ["categories", "relations", "dynamic"])
+def test_figures(atlas, kind):
+    folder, _ = atlas
+    result = headatlas("plot", folder, "--kind", kind, "--format", "svg")
+    assert result.returncode == 0, result.stderr
+    assert (folder / f"{kind}.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_a_table_goes_out_and_comes_in(atlas, tmp_path):
+    folder, _ = atlas
+    assert headatlas("table", folder, "--out", tmp_path / "t.csv").returncode == 0
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    measured = [line for line in lines if not line.endswith(",")]
+    (tmp_path / "t.csv").write_text("\n".join(measured) + "\n")
+    result = headatlas("import", tmp_path / "t.csv", "--out", tmp_path / "atlas", "--model", "mine")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("mine, 12 heads: 0 tasks, 1 relation in ")
+    again = headatlas("table", tmp_path / "atlas").stdout.splitlines()
+    assert again == measured
+
+
+def test_list_relations():
+    rows = json.loads(headatlas("list", "relations", "--json").stdout)
+    assert len(rows) == 25 and sum(row["published"] for row in rows) == 20
+    assert {row["category"] for row in rows} == {"algorithmic", "knowledge", "linguistic", "translation"}
+    assert "country-capital" in headatlas("list", "relations").stdout

@@ -1,0 +1,237 @@
+"""`relate_heads` from end to end, on a tiny model with a tokeniser of words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from headatlas import (
+    AtlasError,
+    Relation,
+    RequestError,
+    UnknownNameError,
+    load_model,
+    map_heads,
+    open_atlas,
+    relate_heads,
+    relation_scores,
+)
+from support.planted import word_tokenizer
+from support.small_run import SMALL, small_model, write_task
+from support.tiny import build_tiny
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+def pairs(count, shift=1):
+    return tuple((f"w{n}", f"w{(n + shift) % 100}") for n in range(count))
+
+
+NEXT = Relation("next", "algorithmic", pairs(60))
+TWICE = Relation("twice", "linguistic", tuple((f"w{n}", f"w{2 * n}") for n in range(1, 50)))
+FEW = Relation("few", "knowledge", pairs(12))
+#: sources of two tokens: only a text can hold them
+PHRASE = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
+ALL = [NEXT, TWICE, FEW, PHRASE]
+
+
+class Watch:
+    def __init__(self):
+        self.notes, self.works = [], []
+
+    def stage(self, *facts): ...
+
+    def step(self, step): ...
+
+    def heads(self, what, done, total):
+        if not self.works or self.works[-1][0] != what:
+            self.works.append([what, 0, total])
+        self.works[-1][1] = done
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture(scope="module")
+def made(model, tmp_path_factory):
+    watch = Watch()
+    folder = tmp_path_factory.mktemp("made") / "atlas"
+    atlas = relate_heads(model, ALL, out=folder, progress=watch, dynamic=True)
+    return folder, atlas, watch
+
+
+def test_the_atlas_holds_what_the_method_gives(model, made):
+    folder, atlas, _ = made
+    direct = relation_scores(model, ALL)
+    again = open_atlas(folder).relation_scores()
+    assert list(again.relation.values) == ["next", "few", "phrase", "twice"]  # category by category
+    for name in direct.relation.values:
+        np.testing.assert_array_equal(again.sel(relation=name).values, direct.sel(relation=name).values)
+        for key in ("category", "kind", "pairs", "single", "listed", "k"):
+            assert again.sel(relation=name)[key].item() == direct.sel(relation=name)[key].item()
+    assert dict(zip(again.relation.values, again.kind.values, strict=True)) == {
+        "next": "static",
+        "twice": "static",
+        "few": "none",
+        "phrase": "multi-token",
+    }
+    assert np.isnan(again.sel(relation="few").values).all()
+    assert atlas.relation_scores("forced").sel(relation="next").shape == (2, 3, 4)
+
+
+def test_what_cannot_be_measured_is_said(made):
+    _, _, watch = made
+    assert "few: not measurable with this tokenizer (n = 12)" in watch.notes
+    assert any(
+        note.startswith("phrase: not measurable") and "in texts instead" in note for note in watch.notes
+    )
+    assert any(note.startswith("source vectors: ") for note in watch.notes)
+    assert [work[0] for work in watch.works] == [
+        "choice of source",
+        "weights",
+        "multi-token relations",
+        "texts",
+        "salient tokens",
+    ]
+    assert all(done == total for _, done, total in watch.works)
+
+
+def test_the_atlas_says_how_it_was_made(made):
+    folder, atlas, _ = made
+    run = atlas.runs["relations", "next"]
+    assert run.task_facts["content_hash"] == NEXT.content_hash and run.made_with["headatlas"]
+    assert run.settings["decides"]["source"] == "auto"
+    data = json.loads((folder / "atlas.json").read_text())
+    assert {one["method"] for one in data["runs"]} == {"relations", "attending", "forced"}
+
+
+def test_what_is_there_is_not_made_again(model, made, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(made[0], tmp_path / "atlas")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.safetensors")}
+    watch = Watch()
+    more = Relation("more", "knowledge", pairs(40, 7))
+    atlas = relate_heads(model, [*ALL, more], out=folder, resume=True, progress=watch)
+    assert "more" in atlas.relations
+    assert [work[0] for work in watch.works] == ["weights"]  # the source is the one chosen before
+    assert "as for the relations before" in watch.notes[0]
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_other_settings_are_refused(model, made, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(made[0], tmp_path / "atlas")
+    with pytest.raises(AtlasError, match=r"has 'next' already, made with k 10 instead of 3"):
+        relate_heads(model, [NEXT], out=folder, resume=True, k=3)
+    with pytest.raises(AtlasError, match=r"made with source auto instead of embedding"):
+        relate_heads(model, [NEXT], out=folder, resume=True, source="embedding")
+    with pytest.raises(AtlasError, match=r"other items"):
+        relate_heads(model, [Relation("next", "algorithmic", pairs(50))], out=folder, resume=True)
+    with pytest.raises(AtlasError, match="holds an atlas already"):
+        relate_heads(model, [NEXT], out=folder)
+
+
+def test_both_maps_share_an_atlas_also_in_two_dtypes(tmp_path):
+    """Weights are read as they are stored, gates are fitted in whatever is quick."""
+    path = tmp_path / "model"
+    build_tiny("llama").save_pretrained(path)
+    word_tokenizer(100).save_pretrained(path)
+    folder, task = tmp_path / "atlas", str(write_task(tmp_path / "words.jsonl"))
+    exact, coarse = (load_model(str(path), dtype=dtype, check=False) for dtype in ("float32", "bfloat16"))
+    relate_heads(exact, [NEXT], out=folder)
+    atlas = map_heads(coarse, task, out=folder, resume=True, **SMALL)
+    assert atlas.tasks == ["words"] and atlas.relations == ["next"]
+    assert atlas.run("words").settings["decides"]["dtype"] == "bfloat16"
+    with pytest.raises(AtlasError, match=r"made with dtype bfloat16 instead of float32; choose"):
+        map_heads(exact, task, out=folder, resume=True, **SMALL)
+    card = atlas.card("L1H2")
+    assert [one.task for one in card.tasks] == ["words"] and len(card.tasks[0].roles) == 2
+    assert {(one.relation, one.direction) for one in card.relations} == {
+        ("next", "promote"),
+        ("next", "suppress"),
+    }
+    assert len(card.salient) == 15 and card.label
+    assert set(atlas.to_table()["method"]) == {"gating", "relations"}
+
+
+def test_a_labeller_of_ones_own(made):
+    _, atlas, _ = made
+    card = atlas.card((0, 1), labeller=lambda card: f"{card.head} knows {len(card.relations)}")
+    assert card.label == "L0H1 knows 6"  # next, twice, phrase in both directions; few has no numbers
+
+
+def test_without_a_folder_nothing_is_written(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    atlas = relate_heads(model, NEXT, source="embedding", salient=False)
+    assert atlas.path is None and atlas.relations == ["next"] and not list(tmp_path.iterdir())
+
+
+def test_wrong_requests(model, tmp_path):
+    with pytest.raises(UnknownNameError, match="did you mean 'embedding'"):
+        relate_heads(model, NEXT, source="embeddings")
+    with pytest.raises(RequestError, match="k is 0"):
+        relate_heads(model, NEXT, k=0)
+    with pytest.raises(RequestError, match="between 1 and 159"):
+        relate_heads(model, NEXT, k=1000, source="embedding", out=tmp_path / "atlas")
+    with pytest.raises(RequestError, match="two relations are named 'next'"):
+        relate_heads(model, [NEXT, NEXT])
+    with pytest.raises(UnknownNameError, match="among those that are scored"):
+        relate_heads(model, NEXT, causal=["twice"])
+    with pytest.raises(UnknownNameError, match="country-capital"):
+        relate_heads(model, "country-capitals")
+    assert not list(tmp_path.iterdir())
+
+
+def test_heads_off_for_a_list_of_ones_own(model, tmp_path):
+    """Also one that is called as a built-in one: its own pairs are asked."""
+    mine = Relation("synonym", "linguistic", pairs(60, 3), prompt="{source}")
+    watch = Watch()
+    atlas = relate_heads(
+        model, [mine, NEXT, FEW], out=tmp_path / "atlas", causal=["synonym"], salient=False, progress=watch
+    )
+    (check,) = open_atlas(tmp_path / "atlas").causal_checks()
+    assert check == atlas.causal_checks()[0]
+    assert (check["relation"], check["questions"]) == ("synonym", 60)
+    assert len(check["random"]) == 5 and len(check["top"]) == len(check["steps"]) and check["steps"][-1] <= 6
+    assert set(check["controls"]) <= {"next"}  # few cannot be asked
+    again = relate_heads(
+        model, [mine, NEXT, FEW], out=tmp_path / "atlas", causal=["synonym"], salient=False, resume=True
+    )
+    assert again.causal_checks() == [check]
+    with pytest.raises(RequestError, match="'few' cannot be asked"):
+        relate_heads(model, [FEW], out=tmp_path / "other", causal=["few"])
+    assert not (tmp_path / "other").exists()
+
+
+def test_another_category_is_another_request(model, tmp_path):
+    relate_heads(model, [NEXT], out=tmp_path / "atlas", source="embedding", salient=False)
+    other = Relation("next", "knowledge", NEXT.pairs)
+    with pytest.raises(AtlasError, match="made with category algorithmic instead of knowledge"):
+        relate_heads(model, [other], out=tmp_path / "atlas", source="embedding", resume=True)
+
+
+def test_other_weights_in_another_dtype_are_refused(tmp_path):
+    one = load_model(build_tiny("llama", seed=0), tokenizer=word_tokenizer(100), check=False)
+    other = load_model(build_tiny("llama", seed=1).bfloat16(), tokenizer=word_tokenizer(100), check=False)
+    relate_heads(one, [NEXT], out=tmp_path / "atlas", source="embedding", salient=False)
+    with pytest.raises(AtlasError, match="whose weights are not those of"):
+        relate_heads(other, [TWICE], out=tmp_path / "atlas", source="embedding", resume=True)
+
+
+def test_a_damaged_file_is_named(made, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(made[0], tmp_path / "atlas")
+    file = folder / "scores" / "relations" / "next.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-3] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(AtlasError, match=r"next\.safetensors is damaged"):
+        open_atlas(folder)
