@@ -1,8 +1,8 @@
-# make demo   set up, then the main job on the embedded model: maps of math and syntax, in atlas-demo/
+# make demo   set up, then the main job on the embedded model: both maps and their figures, in atlas-demo/
 # make test   set up, then lint, types and all tests (what CI runs)
 # make check  lint, types and the fast tests
 # make models the survey of architectures, writes docs/models.md
-# make bench  the benchmarks, write docs/performance.md and docs/quick.md (after make demo)
+# make bench  the benchmarks, write docs/performance.md, quick.md and relations.md (after make demo)
 
 PYTHON ?= python3
 PY     := .venv/bin/python
@@ -35,6 +35,8 @@ bench: .venv/ready-dev
 	$(PY) bench/gating_overhead.py --out docs/performance.md
 	$(PY) bench/agreement.py take --atlas atlas-demo
 	$(PY) bench/agreement.py report --out docs/quick.md
+	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json
+	$(PY) bench/relations.py report --out docs/relations.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
