@@ -26,7 +26,7 @@ def demo(
     from headatlas.cli.map import show_map
     from headatlas.cli.plot import plot
     from headatlas.cli.relations import show_relations
-    from headatlas.run import distinct_relations
+    from headatlas.task import distinct_relations
 
     there = Store.exists(Path(out))
     tasks = [load_task(name) for name in ("math", "syntax")]

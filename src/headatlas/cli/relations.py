@@ -67,7 +67,8 @@ def relations(
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
     choose the source vectors, for relations whose words are not single tokens, and if asked for."""
     from headatlas import load_relation
-    from headatlas.run import distinct_relations, require_place, require_request
+    from headatlas.run import require_place, require_request
+    from headatlas.task import distinct_relations
 
     given = None if relation is None else [load_relation(name, category=category) for name in relation]
     wanted = distinct_relations(given)

@@ -13,7 +13,7 @@ from headatlas.core import DIRECTIONS, ModelRefusedError, UnknownNameError
 from headatlas.method.in_text import TEMPLATES, text_scores
 from headatlas.method.relations import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.model import SOURCES, Model
-from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, builtin_relations
+from headatlas.task import LEAST_PAIRS, Relation, RelationTokens
 
 __all__ = ["KINDS_OF_SCORE", "SourceChoice", "choose_source", "dynamic_scores", "relation_scores"]
 
@@ -59,7 +59,7 @@ def relation_scores(
     """
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
-    found = relations_for(model, builtin_relations() if relations is None else relations)
+    found = relations_for(model, relations)
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     writer = Writer(model)
     kinds = [_kind(one) for one in found]
@@ -108,7 +108,7 @@ def dynamic_scores(
 
     At most `most` pairs of each relation, spread over its list; relations with fewer than 30 are left out.
     """
-    found = relations_for(model, builtin_relations() if relations is None else relations)
+    found = relations_for(model, relations)
     found = [one for one in found if len(one.in_text) >= LEAST_PAIRS]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     texts = [sampled(one.single if one.measurable else one.in_text, most) for one in found]

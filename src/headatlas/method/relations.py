@@ -21,7 +21,7 @@ from headatlas.core import DIRECTIONS, Head, RequestError
 from headatlas.method.top_k import TopK, Vocabulary, full_precision
 from headatlas.model import SOURCES, Model
 from headatlas.model.linear import exact
-from headatlas.task import PairTokens, Relation, RelationTokens, load_relation, relation_tokens
+from headatlas.task import PairTokens, Relation, RelationTokens, distinct_relations, relation_tokens
 
 __all__ = ["Writer", "choose_k", "relations_for", "sampled", "static_scores"]
 
@@ -30,20 +30,12 @@ _USUAL_K, _LARGE_K, _LARGE = (1, 10), (3, 25), 100_000
 
 
 def relations_for(
-    model: Model, relations: str | Path | Relation | Sequence[str | Path | Relation]
+    model: Model, relations: str | Path | Relation | Sequence[str | Path | Relation] | None
 ) -> list[RelationTokens]:
-    """Relations in the model's tokens, no two of one name."""
+    """Relations in the model's tokens; all built-in ones for None."""
     if model.tokenizer is None:
         raise RequestError(f"{model.spec.name} was loaded without a tokeniser; give load_model one.")
-    given = [relations] if isinstance(relations, str | Path | Relation) else relations
-    found = [relation_tokens(load_relation(one), model.tokenizer) for one in given]
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
-    if not names:
-        raise RequestError("no relation is given.")
-    return found
+    return [relation_tokens(one, model.tokenizer) for one in distinct_relations(relations)]
 
 
 def choose_k(relation: RelationTokens, vocabulary: int, asked: int | Mapping[str, int] | None = None) -> int:

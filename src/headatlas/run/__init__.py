@@ -4,14 +4,13 @@ from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
 from headatlas.run.fitting import Progress
 from headatlas.run.mapping import distinct_tasks, map_heads, require_place, require_sound
 from headatlas.run.prepare import prepare
-from headatlas.run.relating import distinct_relations, relate_heads, require_request
+from headatlas.run.relating import relate_heads, require_request
 
 __all__ = [
     "Progress",
     "contrast_heads",
     "contrast_name",
     "contrasted",
-    "distinct_relations",
     "distinct_tasks",
     "map_heads",
     "prepare",

@@ -28,9 +28,9 @@ from headatlas.model import SOURCES, Model, load_model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.mapping import opened, require_place
 from headatlas.run.prepare import made_with
-from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, builtin_relations, load_relation
+from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, distinct_relations
 
-__all__ = ["distinct_relations", "relate_heads", "require_request"]
+__all__ = ["relate_heads", "require_request"]
 
 #: raised when the same settings would give other numbers than before
 _ALGORITHM = 1
@@ -85,23 +85,6 @@ def relate_heads(
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
-
-
-def distinct_relations(
-    relations: str | Path | Relation | Sequence[str | Path | Relation] | None,
-) -> list[Relation]:
-    """The relations, no two of one name; all built-in ones for None."""
-    if relations is None:
-        relations = builtin_relations()
-    given = [relations] if isinstance(relations, str | Path | Relation) else relations
-    found = [load_relation(one) for one in given]
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
-    if not names:
-        raise RequestError("no relation is given.")
-    return found
 
 
 def require_request(source: str, k: int | None, causal: Sequence[str], wanted: Sequence[Relation]) -> None:

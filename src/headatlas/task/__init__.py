@@ -6,7 +6,7 @@ targets (`task`) and into token ids for one tokeniser (`encode`).
 
 from headatlas.task.catalogue import builtin_tasks, load_task
 from headatlas.task.encode import Row, Rows, encode, tokens_of
-from headatlas.task.relation import OTHER, Relation, builtin_relations, load_relation
+from headatlas.task.relation import OTHER, Relation, builtin_relations, distinct_relations, load_relation
 from headatlas.task.relation_tokens import LEAST_PAIRS, PairTokens, RelationTokens, relation_tokens
 from headatlas.task.spec import TaskSpec
 from headatlas.task.task import Item, Items, Task
@@ -25,6 +25,7 @@ __all__ = [
     "TaskSpec",
     "builtin_relations",
     "builtin_tasks",
+    "distinct_relations",
     "encode",
     "load_relation",
     "load_task",

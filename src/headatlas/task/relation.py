@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from headatlas.core import CATEGORIES, TaskError, UnknownNameError
+from headatlas.core import CATEGORIES, RequestError, TaskError, UnknownNameError
 
-__all__ = ["OTHER", "Relation", "builtin_relations", "load_relation"]
+__all__ = ["OTHER", "Relation", "builtin_relations", "distinct_relations", "load_relation"]
 
 _BUILTIN = files("headatlas.task") / "relations"
 #: the category of a relation that names none
@@ -78,6 +78,23 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
         raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
     pairs, named, prompt = _from_csv(path, text) if path.suffix.lower() == ".csv" else _from_json(path, text)
     return Relation(path.stem, named or category or OTHER, _sound(path.name, pairs), prompt)
+
+
+def distinct_relations(
+    relations: str | Path | Relation | Sequence[str | Path | Relation] | None,
+) -> list[Relation]:
+    """The relations, no two of one name; all built-in ones for None."""
+    if relations is None:
+        relations = builtin_relations()
+    given = [relations] if isinstance(relations, str | Path | Relation) else relations
+    found = [load_relation(one) for one in given]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
+    if not names:
+        raise RequestError("no relation is given.")
+    return found
 
 
 @cache
