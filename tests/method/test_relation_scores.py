@@ -361,3 +361,11 @@ def test_files_and_names_are_relations_too(llama, tmp_path):
     expected = relation_scores(llama, relation, source="embedding", k=20)
     assert found.relation.values.tolist() == ["mine"]
     np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_a_k_for_a_relation_that_is_not_there(llama):
+    relation = relation_of("r", random_pairs(40))
+    found = relation_scores(llama, relation, k={"r": 7}, source="embedding")
+    assert found.k.item() == 7
+    with pytest.raises(UnknownNameError, match="no relation among these named 'rr'"):
+        relation_scores(llama, relation, k={"rr": 7}, source="embedding")

@@ -76,7 +76,8 @@ def plain_label(card: HeadCard) -> str:
     strong = [one for one in card.relations if one.score >= _NAMED][:_MOST_NAMED]
     for one in strong:
         verb = "suppresses " if one.direction == "suppress" else ""
-        parts.append(f"{verb}{relation_words(one.relation)} ({one.score:.2f})")
+        where = ", in texts" if one.kind == "multi-token" else ""
+        parts.append(f"{verb}{relation_words(one.relation)} ({one.score:.2f}{where})")
     if not strong and card.salient:
         sources, targets = _most_common(card.salient)
         if sources:

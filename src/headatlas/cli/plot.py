@@ -81,6 +81,7 @@ def plot(
         threshold=threshold,
     )
     asked = [kind, *(word for word in (score, over, direction) if word)]
+    asked += [f"{threshold:g}"] if threshold is not None else []
     asked += [slug(name) for name in (*(task or ()), *(relation or ()))]
     path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
     figure = draw_figure(open_atlas(folder), kind, options)

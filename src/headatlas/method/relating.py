@@ -60,6 +60,7 @@ def relation_scores(
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
     found = relations_for(model, relations)
+    _require_names(k, found)
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     writer = Writer(model)
     kinds = [_kind(one) for one in found]
@@ -109,6 +110,7 @@ def dynamic_scores(
     At most `most` pairs of each relation, spread over its list; relations with fewer than 30 are left out.
     """
     found = relations_for(model, relations)
+    _require_names(k, found)
     found = [one for one in found if len(one.in_text) >= LEAST_PAIRS]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     texts = [sampled(one.single if one.measurable else one.in_text, most) for one in found]
@@ -157,6 +159,14 @@ def _concordance(one: np.ndarray, other: np.ndarray) -> float:
     one, other = one[there], other[there]
     spread = one.var() + other.var() + (one.mean() - other.mean()) ** 2 if len(one) else 0.0
     return float(2 * np.cov(one, other, bias=True)[0, 1] / spread) if spread else 0.0
+
+
+def _require_names(k: int | Mapping[str, int] | None, relations: Sequence[RelationTokens]) -> None:
+    """A k for a relation that is not there is a slip of the pen."""
+    names = [one.name for one in relations]
+    for name in k if isinstance(k, Mapping) else ():
+        if name not in names:
+            raise UnknownNameError("relation among these", name, names)
 
 
 def _kind(relation: RelationTokens) -> str:
