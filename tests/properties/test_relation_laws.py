@@ -87,7 +87,7 @@ def test_a_relation_alone_is_the_same_among_others_in_any_order(kind, drawn, cha
     chance.shuffle(order)
     together, mixed = scores(model, *relations, k=k), scores(model, *order, k=k)
     for relation in relations:
-        alone = scores(model, relation, k=k).sel(relation=relation.name)
+        alone = scores(model, relation, k={relation.name: k[relation.name]}).sel(relation=relation.name)
         for found in (together, mixed):
             np.testing.assert_array_equal(found.sel(relation=relation.name).values, alone.values)
             assert found.sel(relation=relation.name).k == k[relation.name]
