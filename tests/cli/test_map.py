@@ -14,39 +14,12 @@ import pandas as pd
 import pytest
 
 from cli.test_check import fails, headatlas
-from support.planted import word_tokenizer
 from support.small_run import write_task
-from support.tiny import build_tiny
 
 slow = pytest.mark.slow
 
 
-@pytest.fixture
-def here(monkeypatch, capfd):
-    """The command in this process: quick, for requests that end in a sentence."""
-
-    def run(*arguments):
-        from headatlas.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code, out, err)
-
-    return run
-
-
 SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "tiny"
-    build_tiny("llama").save_pretrained(path)
-    word_tokenizer(100).save_pretrained(path)
-    return path
 
 
 @pytest.fixture(scope="module")

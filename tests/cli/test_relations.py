@@ -8,19 +8,8 @@ import re
 import pytest
 
 from cli.test_check import fails, headatlas
-from cli.test_map import here  # noqa: F401 (a fixture)
-from support.planted import word_tokenizer
-from support.tiny import build_tiny
 
 slow = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    path = tmp_path_factory.mktemp("models") / "tiny"
-    build_tiny("llama").save_pretrained(path)
-    word_tokenizer(100).save_pretrained(path)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +65,7 @@ def test_a_card(atlas):
     assert {one["direction"] for one in card["relations"]} == {"promote", "suppress"}
 
 
-def test_wrong_requests(atlas, tiny, lists, tmp_path, here):  # noqa: F811 (the fixture)
+def test_wrong_requests(atlas, tiny, lists, tmp_path, here):
     folder, _ = atlas
     out = ("--out", tmp_path / "x")
     assert fails(here("head", folder, "L9H9"), "layers 0 to 2")

@@ -1,0 +1,36 @@
+"""What the tests of several commands share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from support.planted import word_tokenizer
+from support.tiny import build_tiny
+
+
+@pytest.fixture
+def here(monkeypatch, capfd):
+    """The command in this process: quick, for requests that end in a sentence."""
+
+    def run(*arguments):
+        from headatlas.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    build_tiny("llama").save_pretrained(path)
+    word_tokenizer(100).save_pretrained(path)
+    return path
