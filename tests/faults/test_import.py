@@ -146,6 +146,7 @@ def changed(row, **values):
 CASES = {
     "no head": (relation_lines().drop(columns="head"), ["no column 'head'", "model, relation, category"]),
     "no score": (relation_lines().drop(columns="score"), ["no column 'score'"]),
+    "two scores": (relation_lines(value=0.5), ["'score'", "'value'", "which one"]),
     "neither": (relation_lines().drop(columns="relation"), ["no column 'relation' or 'task'"]),
     "no rows": (relation_lines().iloc[:0], ["has no rows"]),
     "nan": (changed(3, score="nan"), ["row 5 has the score 'nan', which is no number"]),

@@ -155,6 +155,8 @@ def test_tokens_only_where_no_relation_is_strong():
     weak = card(relations=(relation("antonym", 0.14),), salient=SALIENT)
     assert plain_label(weak) == "top tokens: France, Japan → Paris"
     assert plain_label(card(salient=SALIENT[1:2])) == "nothing stands out"
+    unprintable = (SalientToken(" Japan", 1.5, ("\x07",)),)
+    assert plain_label(card(salient=unprintable)) == "nothing stands out"
 
 
 def test_roles_that_all_seeds_agree_on():

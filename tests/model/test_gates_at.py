@@ -101,6 +101,16 @@ def test_a_zero_at_one_position_is_that_head_silent_there(llama):
 
 
 @torch.no_grad()
+def test_a_position_behind_the_text_is_refused(llama):
+    """It would gate nothing and say nothing."""
+    length = IDS.shape[1]
+    with gates(llama, {"L0H2": 0}, at=[1, 3, length - 1]):
+        logits(llama, IDS)
+    with gates(llama, {"L0H2": 0}, at=[1, 3, length]), pytest.raises(GateError, match=f"position {length}, "):
+        logits(llama, IDS)
+
+
+@torch.no_grad()
 def test_the_next_block_is_not_bound_to_the_positions_of_the_last(llama):
     values = random_gates(llama)
     with gates(llama, values):
@@ -127,7 +137,7 @@ def test_logits_at_the_gated_position(llama):
     assert torch.allclose(picked, whole[torch.arange(3), AT], atol=1e-5)
 
 
-@pytest.mark.parametrize("at", [[[1, 2, 3]], 1, [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()])
+@pytest.mark.parametrize("at", [[[1, 2, 3]], 1, [True], [1j], [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()])
 def test_what_are_no_positions(llama, at):
     with pytest.raises(GateError, match="positions are whole numbers"):
         gates(llama, torch.ones(3, 4), at=at)

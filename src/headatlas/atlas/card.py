@@ -80,7 +80,7 @@ def plain_label(card: HeadCard) -> str:
         parts.append(f"{verb}{relation_words(one.relation)} ({one.score:.2f}{where})")
     if not strong and card.salient:
         sources, targets = _most_common(card.salient)
-        if sources:
+        if sources and targets:
             parts.append(f"top tokens: {sources} → {targets}")
     for one_task in card.tasks:
         roles = set(one_task.roles)

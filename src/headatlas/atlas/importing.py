@@ -124,7 +124,9 @@ def _columns(table: _Table) -> pd.DataFrame:
     there = ", ".join(map(str, lines.columns)) or "none"
     if twice := [str(name) for name in lines.columns[lines.columns.duplicated()]]:
         raise RequestError(f"{table.name} has two columns named {twice[0]!r}.")
-    if "score" not in lines and "value" in lines:
+    if "score" in lines and "value" in lines:
+        raise RequestError(f"{table.name} has a column 'score' and a column 'value'; which one is the score?")
+    if "value" in lines:
         lines = lines.rename(columns={"value": "score"})
     for column in ("layer", "head", "score"):
         if column not in lines:

@@ -41,7 +41,7 @@ SCHEMA = 1
 ATLAS, LOCK = "atlas.json", "atlas.lock"
 _DRAFT = ".*.safetensors.*.tmp"
 RESUME = (
-    "What is finished is safe; when this is mended, the same command goes on (map, contrast: with --resume)."
+    "What is finished is safe; when this is mended, the same command goes on (with --resume, if it has one)."
 )
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 

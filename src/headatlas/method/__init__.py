@@ -6,7 +6,13 @@ from headatlas.method.contrast import MARGIN, ContrastFit
 from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
 from headatlas.method.in_text import TEMPLATES
 from headatlas.method.likelihood import Outcome, evaluate, row_nll
-from headatlas.method.relating import choose_source, dynamic_scores, relation_scores
+from headatlas.method.relating import (
+    choose_source,
+    dynamic_scores,
+    relation_scores,
+    scores_from_weights,
+    scores_in_texts,
+)
 from headatlas.method.relations import Writer, choose_k, relations_for
 from headatlas.method.salient import Salient, salient_operations
 from headatlas.method.settings import (
@@ -50,4 +56,6 @@ __all__ = [
     "resolve",
     "row_nll",
     "salient_operations",
+    "scores_from_weights",
+    "scores_in_texts",
 ]

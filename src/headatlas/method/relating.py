@@ -15,7 +15,15 @@ from headatlas.method.relations import Writer, choose_k, relations_for, sampled,
 from headatlas.model import SOURCES, Model
 from headatlas.task import LEAST_PAIRS, Relation, RelationTokens
 
-__all__ = ["KINDS_OF_SCORE", "SourceChoice", "choose_source", "dynamic_scores", "relation_scores"]
+__all__ = [
+    "KINDS_OF_SCORE",
+    "SourceChoice",
+    "choose_source",
+    "dynamic_scores",
+    "relation_scores",
+    "scores_from_weights",
+    "scores_in_texts",
+]
 
 #: how a relation was measured: from weights; in texts, as its tokens leave no other way; not at all
 KINDS_OF_SCORE = ("static", "multi-token", "none")
@@ -61,8 +69,19 @@ def relation_scores(
         raise UnknownNameError("source", source, ("auto", *SOURCES))
     found = relations_for(model, relations)
     _require_names(k, found)
+    return scores_from_weights(Writer(model), found, k, source, told)
+
+
+def scores_from_weights(
+    writer: Writer,
+    found: Sequence[RelationTokens],
+    k: int | Mapping[str, int] | None = None,
+    source: str = "auto",
+    told: Told | None = None,
+) -> xr.DataArray:
+    """`relation_scores` where relations are in tokens and the vocabulary is made ready."""
+    model = writer.model
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
-    writer = Writer(model)
     kinds = [_kind(one) for one in found]
     layers, heads = model.spec.shape
     values = np.full((len(found), len(DIRECTIONS), layers, heads), np.nan)
@@ -111,11 +130,24 @@ def dynamic_scores(
     """
     found = relations_for(model, relations)
     _require_names(k, found)
-    found = [one for one in found if len(one.in_text) >= LEAST_PAIRS]
+    return scores_in_texts(Writer(model), found, k, most, templates, told)
+
+
+def scores_in_texts(
+    writer: Writer,
+    relations: Sequence[RelationTokens],
+    k: int | Mapping[str, int] | None = None,
+    most: int = _DYNAMIC_SAMPLE,
+    templates: Sequence[str] = TEMPLATES,
+    told: Told | None = None,
+) -> dict[str, xr.DataArray]:
+    """`dynamic_scores` where relations are in tokens and the vocabulary is made ready."""
+    model = writer.model
+    found = [one for one in relations if len(one.in_text) >= LEAST_PAIRS]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     texts = [sampled(one.single if one.measurable else one.in_text, most) for one in found]
     report = _heads(told, "texts", model, 2 * len(templates))
-    scores = text_scores(Writer(model), texts, limits, templates, progress=report)
+    scores = text_scores(writer, texts, limits, templates, progress=report)
     return {
         kind: _labelled(model, found, values).assign_coords(
             k=("relation", limits), pairs=("relation", [len(some) for some in texts])

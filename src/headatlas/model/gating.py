@@ -26,8 +26,9 @@ class _Values:
     """The gate values in force; the stand-ins look here, so new values need no new modules."""
 
     tensor: Tensor
-    #: the only position of each row at which they hold, where that is wanted
+    #: the only position of each row at which they hold, where that is wanted; and the last of them
     at: Tensor | None = None
+    furthest = -1
 
     def __init__(self) -> None:
         self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
@@ -35,6 +36,7 @@ class _Values:
     def set(self, tensor: Tensor | None, at: Tensor | None = None) -> None:
         self._known = None
         self.at = at
+        self.furthest = int(at.max()) if at is not None and len(at) else -1  # once: on a GPU it waits
         if tensor is None:
             del self.tensor
         else:
@@ -101,6 +103,11 @@ class _Gated(nn.Module):
         if z.ndim != 3 or len(at) != z.shape[0]:
             raise GateError(
                 f"gates at one position of each of {len(at)} rows, but a batch of shape {list(z.shape[:-1])}."
+            )
+        if self.values.furthest >= z.shape[1]:
+            raise GateError(
+                f"gates at position {self.values.furthest}, but a text of {z.shape[1]} tokens (positions "
+                "count from 0; with a key/value cache only the new tokens pass)."
             )
         there = torch.arange(z.shape[1], device=z.device) == at.to(z.device)[:, None]
         return torch.where(there[..., None, None], gate, torch.ones_like(gate))
@@ -203,7 +210,8 @@ class Gating:
             positions = torch.as_tensor(at)
         except (TypeError, ValueError, RuntimeError) as error:
             raise GateError("positions are whole numbers, one per row.") from error
-        if positions.ndim != 1 or positions.is_floating_point() or (positions < 0).any():
+        whole = not (positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool)
+        if positions.ndim != 1 or not whole or (positions < 0).any():
             raise GateError("positions are whole numbers from 0, one per row.")
         return positions
 

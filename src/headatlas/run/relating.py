@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from headatlas.method import (
     Writer,
     causal_check,
     choose_k,
-    dynamic_scores,
     questions,
-    relation_scores,
     relations_for,
     salient_operations,
+    scores_from_weights,
+    scores_in_texts,
 )
 from headatlas.model import SOURCES, Model, load_model
 from headatlas.run.fitting import Progress, Silence
@@ -67,19 +68,20 @@ def relate_heads(
     for one in ready:
         if one.name in causal:
             questions(loaded, one, 1)  # refused now if it cannot be asked
+    writer = cache(partial(Writer, loaded))  # made when it is first needed: it holds the vocabulary anew
     with opened(loaded, out, resume) as store:
         runs = store.add(*(_describe(loaded, "relations", one, limits[one.name], source) for one in ready))
         missing = [run.task for run in runs if store.read_scores(run) is None]
         if missing:
-            _score(loaded, store, [one for one in ready if one.name in missing], k, source, progress)
+            _score(writer(), store, [one for one in ready if one.name in missing], k, source, progress)
         for one in ready:
             if not one.measurable:
                 progress.note(_how_measured(one))
         if dynamic:
-            _score_in_texts(loaded, store, ready, limits, k, progress)
+            _score_in_texts(loaded, writer, store, ready, limits, k, progress)
         atlas = open_atlas(store.root)
         if salient and "salient" not in atlas.notes:
-            _note_salient(loaded, store, _chosen_source(store, source), progress)
+            _note_salient(writer(), store, _chosen_source(store, source), progress)
         if causal:
             _note_causal(loaded, store, atlas, ready, causal, progress)
         atlas = open_atlas(store.root)
@@ -148,7 +150,7 @@ def _chosen_source(store: Store, asked: str) -> str:
 
 
 def _score(
-    model: Model,
+    writer: Writer,
     store: Store,
     relations: Sequence[RelationTokens],
     k: int | None,
@@ -156,9 +158,7 @@ def _score(
     progress: Progress,
 ) -> None:
     chosen = _chosen_source(store, source)
-    scores = relation_scores(
-        model, [one.relation for one in relations], k=k, source=chosen, told=progress.heads
-    )
+    scores = scores_from_weights(writer, relations, k, chosen, progress.heads)
     facts = {key: value for key, value in scores.attrs.items() if key != "model"}
     if chosen != source:
         facts["source_because"] = "as for the relations before"
@@ -182,6 +182,7 @@ def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, 
 
 def _score_in_texts(
     model: Model,
+    writer: Callable[[], Writer],
     store: Store,
     relations: Sequence[RelationTokens],
     limits: Mapping[str, int],
@@ -193,15 +194,16 @@ def _score_in_texts(
         *(_describe(model, method, one, limits[one.name], "") for method in _DYNAMIC for one in able)
     )
     missing = {run.task for run in runs if store.read_scores(run) is None}
-    wanted = [one.relation for one in able if one.name in missing]
+    wanted = [one for one in able if one.name in missing]
     if wanted:
-        found = dynamic_scores(model, wanted, k=k, told=progress.heads)
+        found = scores_in_texts(writer(), wanted, k, told=progress.heads)
         for method, scores in found.items():
             for relation in wanted:
                 _write(store, method, scores.sel(relation=relation.name), {"kind": "dynamic"})
 
 
-def _note_salient(model: Model, store: Store, source: str, progress: Progress) -> None:
+def _note_salient(writer: Writer, store: Store, source: str, progress: Progress) -> None:
+    model = writer.model
     if source not in SOURCES:  # nothing was measured from weights, so nothing was chosen: as published
         source = SOURCES[1]
         try:
@@ -215,7 +217,7 @@ def _note_salient(model: Model, store: Store, source: str, progress: Progress) -
         done += number
         progress.heads("salient tokens", done, len(model.spec))
 
-    found = salient_operations(Writer(model), source, step)
+    found = salient_operations(writer, source, step)
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
     texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
     arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
