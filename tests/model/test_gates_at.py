@@ -137,7 +137,9 @@ def test_logits_at_the_gated_position(llama):
     assert torch.allclose(picked, whole[torch.arange(3), AT], atol=1e-5)
 
 
-@pytest.mark.parametrize("at", [[[1, 2, 3]], 1, [True], [1j], [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()])
+@pytest.mark.parametrize(
+    "at", [[[1, 2, 3]], 1, [True], [1j], [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()]
+)
 def test_what_are_no_positions(llama, at):
     with pytest.raises(GateError, match="positions are whole numbers"):
         gates(llama, torch.ones(3, 4), at=at)

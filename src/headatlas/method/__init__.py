@@ -1,11 +1,15 @@
 """(model, task) -> scores of heads. Each method lives in a file of its own."""
 
+from headatlas.method.ablation import STAND_INS, ablate
+from headatlas.method.attribution import STEPS_ALONG, attribute
 from headatlas.method.batches import Pass, RowTable, draw
 from headatlas.method.causal import CausalCheck, causal_check, questions
 from headatlas.method.contrast import MARGIN, ContrastFit
+from headatlas.method.effects import HeadEffects
 from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
 from headatlas.method.in_text import TEMPLATES
 from headatlas.method.likelihood import Outcome, evaluate, row_nll
+from headatlas.method.mediation import corrupted_rows, mediate
 from headatlas.method.relating import (
     choose_source,
     dynamic_scores,
@@ -29,6 +33,8 @@ __all__ = [
     "OBJECTIVES",
     "PRESETS",
     "STAGES",
+    "STAND_INS",
+    "STEPS_ALONG",
     "TARGETS_PER_BATCH",
     "TEMPLATES",
     "CausalCheck",
@@ -36,6 +42,7 @@ __all__ = [
     "FitResult",
     "GateFit",
     "GatingSettings",
+    "HeadEffects",
     "Outcome",
     "Pass",
     "RowTable",
@@ -43,12 +50,16 @@ __all__ = [
     "Stage",
     "Step",
     "Writer",
+    "ablate",
+    "attribute",
     "causal_check",
     "choose_k",
     "choose_source",
+    "corrupted_rows",
     "draw",
     "dynamic_scores",
     "evaluate",
+    "mediate",
     "questions",
     "random_starts",
     "relation_scores",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,11 +17,14 @@ from headatlas.method.batches import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["NO_ROOM", "Outcome", "evaluate", "is_out_of_memory", "row_nll"]
+__all__ = ["NO_ROOM", "Outcome", "evaluate", "forward_budget", "is_out_of_memory", "row_nll", "with_room"]
 
 NO_ROOM = (
     "one row at a time does not fit in memory; take a smaller dtype, a larger device or --device-map auto."
 )
+#: tokens of a pass that keeps nothing for a backward pass
+_BUDGET = {"cpu": 1024, "cuda": 16_384}
+Found = TypeVar("Found")
 _NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
@@ -72,21 +75,34 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
 
 
-@torch.no_grad()
-def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int = 1024) -> Outcome:
-    """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
-    `budget` tokens, or smaller ones where memory is short."""
+def forward_budget(model: Model) -> int:
+    """Tokens that go through the model at once where nothing is kept for a backward pass."""
+    return _BUDGET.get(model.device.type, _BUDGET["cpu"])
+
+
+def with_room(longest: int, budget: int, work: Callable[[int], Found]) -> Found:
+    """`work(budget)`, with half the budget when memory runs out; refused when that is less than a row."""
     while True:
         try:
-            return _evaluate(model, rows, gates, budget)
+            return work(budget)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-        if budget <= max(len(row.ids) for row in rows):
+        if budget <= longest:
             raise FitError(NO_ROOM)
         budget //= 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+@torch.no_grad()
+def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int | None = None) -> Outcome:
+    """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
+    `budget` tokens, or smaller ones where memory is short."""
+    longest = max(len(row.ids) for row in rows)
+    return with_room(
+        longest, budget or forward_budget(model), lambda tokens: _evaluate(model, rows, gates, tokens)
+    )
 
 
 def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Outcome:

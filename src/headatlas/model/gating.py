@@ -1,5 +1,8 @@
 """Gating: every head's output times a number, just before the output projection.
 
+A gate g leaves g · z of the output z of a head; where something else stands in for it, g · z + (1 − g) times
+that.
+
 Inside the block each output projection stands behind a small module that multiplies its input.
 Standing in rather than hooking has two merits: when the block ends, however it ends, the model is
 the object that it was before; and `torch.compile` notices. (Compiled code checks which module it
@@ -8,7 +11,7 @@ calls, but by default not which hooks that module has: hooks set later are silen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -26,17 +29,24 @@ class _Values:
     """The gate values in force; the stand-ins look here, so new values need no new modules."""
 
     tensor: Tensor
-    #: the only position of each row at which they hold, where that is wanted; and the last of them
+    #: where they hold: a position of each row, or [row, position]; everywhere if None
     at: Tensor | None = None
+    #: the last of these positions
     furthest = -1
+    #: layer -> what a closed gate leaves in place of the heads' outputs
+    toward: Mapping[int, Tensor]
 
     def __init__(self) -> None:
         self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
+        self.toward = {}
 
-    def set(self, tensor: Tensor | None, at: Tensor | None = None) -> None:
+    def set(
+        self, tensor: Tensor | None, at: Tensor | None = None, toward: Mapping[int, Tensor] | None = None
+    ) -> None:
         self._known = None
-        self.at = at
-        self.furthest = int(at.max()) if at is not None and len(at) else -1  # once: on a GPU it waits
+        self.at, self.toward = at, toward or {}
+        one_each = at is not None and at.ndim == 1 and len(at) > 0
+        self.furthest = int(at.max()) if at is not None and one_each else -1  # once: on a GPU it waits
         if tensor is None:
             del self.tensor
         else:
@@ -95,11 +105,20 @@ class _Gated(nn.Module):
             gate = gate[..., : self.heads, :]
         if self.values.at is not None:
             gate = self._only_at(gate, z, self.values.at)
-        heads = z.unflatten(-1, (self.heads, self.head_dim))
-        return self.inner((heads * gate).flatten(-2), *args, **kwargs)
+        heads = z.unflatten(-1, (self.heads, self.head_dim)) * gate
+        if self.layer in self.values.toward:
+            instead = self.values.toward[self.layer].to(device=z.device, dtype=z.dtype)
+            heads = heads + (1 - gate) * instead.unflatten(-1, (self.heads, self.head_dim))
+        return self.inner(heads.flatten(-2), *args, **kwargs)
 
     def _only_at(self, gate: Tensor, z: Tensor, at: Tensor) -> Tensor:
-        """[row, position, head, 1]: ones but at one position of each row."""
+        """[row, position, head, 1]: ones but at the wanted positions of each row."""
+        if at.ndim == 2:
+            if at.shape != z.shape[:-1]:
+                raise GateError(
+                    f"gates at positions of shape {list(at.shape)}, but a batch of {list(z.shape[:-1])}."
+                )
+            return torch.where(at.to(z.device)[..., None, None], gate, torch.ones_like(gate))
         if z.ndim != 3 or len(at) != z.shape[0]:
             raise GateError(
                 f"gates at one position of each of {len(at)} rows, but a batch of shape {list(z.shape[:-1])}."
@@ -180,13 +199,17 @@ class Gating:
         """A copy gates the copied model, with stand-ins of its own."""
         return Gating, self._made_of
 
-    def __call__(self, values: Any, at: Any = None) -> AbstractContextManager[None]:
-        return self._block(self._checked(values), None if at is None else self._checked_positions(at))
+    def __call__(self, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
+        return self._block(
+            self._checked(values),
+            None if at is None else self._checked_positions(at),
+            {} if toward is None else self._checked_stand_ins(toward),
+        )
 
     @contextmanager
-    def _block(self, tensor: Tensor, at: Tensor | None) -> Iterator[None]:
+    def _block(self, tensor: Tensor, at: Tensor | None, toward: Mapping[int, Tensor]) -> Iterator[None]:
         self._require_ungated()
-        self._values.set(tensor, at)
+        self._values.set(tensor, at, toward)
         try:
             for parent, child, _, gated in self._places:
                 gated.ran = False
@@ -196,6 +219,18 @@ class Gating:
             for parent, child, inner, _ in self._places:
                 parent._modules[child] = inner
             self._values.set(None)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The plain model, inside a gated block too."""
+        before = [parent._modules[child] for parent, child, *_ in self._places]
+        try:
+            for parent, child, inner, _ in self._places:
+                parent._modules[child] = inner
+            yield
+        finally:
+            for (parent, child, *_), module in zip(self._places, before, strict=True):
+                parent._modules[child] = module
 
     def _require_ungated(self) -> None:
         for parent, child, inner, _ in self._places:
@@ -210,10 +245,26 @@ class Gating:
             positions = torch.as_tensor(at)
         except (TypeError, ValueError, RuntimeError) as error:
             raise GateError("positions are whole numbers, one per row.") from error
+        if positions.ndim == 2 and positions.dtype == torch.bool:
+            return positions
         whole = not (positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool)
         if positions.ndim != 1 or not whole or (positions < 0).any():
-            raise GateError("positions are whole numbers from 0, one per row.")
+            raise GateError("positions are whole numbers from 0, one per row (or [row, position] of bools).")
         return positions
+
+    def _checked_stand_ins(self, toward: Any) -> Mapping[int, Tensor]:
+        widths = {gated.layer: gated.heads * gated.head_dim for *_, gated in self._places}
+        if not isinstance(toward, Mapping) or not all(isinstance(one, Tensor) for one in toward.values()):
+            raise GateError("what stands in for heads is a mapping from layers to tensors.")
+        for layer, tensor in toward.items():
+            if layer not in widths:
+                raise GateError(f"layer {layer!r} has no heads to stand in for.")
+            if tensor.ndim not in (1, 3) or tensor.shape[-1] != widths[layer]:
+                raise GateError(
+                    f"what stands in for the heads of layer {layer} is [channel] or [row, position, channel] "
+                    f"with {widths[layer]} channels, not {list(tensor.shape)}."
+                )
+        return toward
 
     def _checked(self, values: Any) -> Tensor:
         layers, heads = self._shape

@@ -16,7 +16,7 @@ from headatlas.model.find import eager, input_device
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
-from headatlas.model.observe import observe
+from headatlas.model.observe import head_outputs, observe
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.sources import Sources
@@ -68,7 +68,7 @@ class Model:
             raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
         return first_tokens(self.hf, self.tokenizer)
 
-    def gates(self, values: Any, at: Any = None) -> AbstractContextManager[None]:
+    def gates(self, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
         if isinstance(values, Mapping):
             named = {self.spec.require(name): value for name, value in values.items()}
@@ -78,19 +78,26 @@ class Model:
                     values[head.layer, head.head] = float(value)
                 except (TypeError, ValueError, RuntimeError) as error:
                     raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
-        return self._gating(values, at)
+        return self._gating(values, at, toward)
 
     def logits_at(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         """[wanted, vocabulary]: the logits at position `positions[i]` of row `rows[i]` of `ids`.
 
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
+        if not self._readout.tried:
+            with self._gating.paused():
+                self._readout.find_out(ids)
         return self._readout(ids, rows, positions)
 
     def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:
         """layer -> (head outputs [row, head * head_dim], what the values are made from [row, hidden]) at
         position `positions[row]` of each row of `ids`, as the model runs."""
         return observe(self.hf, self.anatomy, ids, positions)
+
+    def head_outputs(self, ids: Tensor) -> dict[int, Tensor]:
+        """layer -> [row, position, head * head_dim]: what the heads put out on these texts."""
+        return head_outputs(self.hf, self.anatomy, ids)
 
     def plain_attention(self) -> AbstractContextManager[None]:
         """Inside the block, transformers' plain attention code instead of the one that was chosen."""
@@ -156,7 +163,7 @@ class Model:
         return columns_of(output, torch.arange(width_out(output)))
 
 
-def gates(model: Model, values: Any, at: Any = None) -> AbstractContextManager[None]:
+def gates(model: Model, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
     """Gate every head of `model` inside a `with` block.
 
     `values` is [layer, head] for all rows, or [row, layer, head] with one gate set per row of the
@@ -166,7 +173,11 @@ def gates(model: Model, values: Any, at: Any = None) -> AbstractContextManager[N
 
     Each head's output is multiplied by its value before the output projection: 1 leaves the model as
     it is, bit for bit, 0 removes the head. Values where the model has no head are ignored. With `at`, one
-    position per row, they hold at that position alone.
+    position per row (or [row, position] of bools), they hold there alone.
+
+    `toward` is what a closed gate leaves in place of a head's output, instead of nothing: a mapping from
+    layers to [channel] or [row, position, channel] with the heads of the layer side by side (what
+    `Model.head_outputs` gives). A gate between 0 and 1 mixes the two.
 
     Gating a gated model is refused. When the block ends, also by an error, the model is as before.
     With gradient checkpointing call `backward` inside the block: it runs the model again.
@@ -174,4 +185,4 @@ def gates(model: Model, values: Any, at: Any = None) -> AbstractContextManager[N
     """
     if not isinstance(model, Model):
         raise GateError(f"gates takes the Model that load_model gives, not a {type(model).__name__}.")
-    return model.gates(values, at)
+    return model.gates(values, at, toward)

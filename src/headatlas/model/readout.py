@@ -49,10 +49,15 @@ class Readout:
         self._place: _Place | None = None
         self._tried = False
 
+    @property
+    def tried(self) -> bool:
+        """Is it known whether this model allows it?"""
+        return self._tried
+
     def __call__(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         """[wanted, vocabulary]: the logits at `positions[i]` of row `rows[i]` of `ids`."""
         if not self._tried:
-            self._try(ids)
+            self.find_out(ids)
         if self._place is None:
             return self._all(ids, rows, positions)
         return self._picked(self._place, ids, rows, positions)
@@ -71,11 +76,9 @@ class Readout:
         finally:
             parent._modules[child] = inner
 
-    def _try(self, like: Tensor) -> None:
-        """Two positions of every row, once picked and once taken from all logits.
-
-        As many rows as are asked for: gates may be in force that have one set per row.
-        """
+    def find_out(self, like: Tensor) -> None:
+        """Two positions of a few rows, once picked and once taken from all logits. No gates are in force that
+        have to do with rows or positions: these are others."""
         output = self._hf.get_output_embeddings()
         name = next((name for name, module in self._hf.named_modules() if module is output), None)
         if output is None or not name:
@@ -83,7 +86,7 @@ class Readout:
             return
         parent, _, child = name.rpartition(".")
         place = self._hf.get_submodule(parent), child, output
-        ids = like[:, :8]
+        ids = like[:4, :8]
         rows = torch.arange(len(ids), device=ids.device).repeat(2)
         positions = torch.arange(len(rows), device=ids.device) % ids.shape[1]
         with torch.no_grad():

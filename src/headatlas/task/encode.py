@@ -24,10 +24,12 @@ _ANCHORS = ("\n", "a\n", ":", "=")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Token ids of prompt and target; `start` is the place of the target's first token."""
+    """Token ids of prompt and target; `start` is the place of the target's first token. `corrupted` is
+    another prompt, in which what the target depends on is changed, where the task has one."""
 
     ids: tuple[int, ...]
     start: int
+    corrupted: tuple[int, ...] = ()
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -58,7 +60,7 @@ def encode(
     sides, too_long = [], 0
     for side in (items.train, items.test):
         rows = list(_rows(side, tokenizer, tuple(first), f"task {name!r}"))
-        kept = [row for row in rows if len(row.ids) <= max_tokens]
+        kept = [row for row in rows if max(len(row.ids), len(row.corrupted) + len(row.target)) <= max_tokens]
         too_long += len(rows) - len(kept)
         if not kept:
             shortest = min(len(row.ids) for row in rows)
@@ -67,15 +69,20 @@ def encode(
                 "allow more with --max-tokens."
             )
         sides.append(kept)
-    digest = sha256(json.dumps([[[row.ids, row.start] for row in side] for side in sides]).encode())
+    digest = sha256(json.dumps([[_said(row) for row in side] for side in sides]).encode())
     return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash, digest.hexdigest())
+
+
+def _said(row: Row) -> list[Any]:
+    return [row.ids, row.start, *([row.corrupted] if row.corrupted else [])]
 
 
 def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: str) -> Iterable[Row]:
     items = list(items)
     prompts = _batch(tokenizer, [item.prompt for item in items])
+    corrupted = _batch(tokenizer, [item.corrupted for item in items])
     targets = _continuations(tokenizer, [item.target for item in items])
-    for item, prompt, target in zip(items, prompts, targets, strict=True):
+    for item, prompt, other, target in zip(items, prompts, corrupted, targets, strict=True):
         ids = (*first, *prompt)
         if not ids:
             raise TaskError(
@@ -83,7 +90,7 @@ def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: 
             )
         if not target:
             raise TaskError(f"{where}: the target {item.target!r} has no tokens in this model's vocabulary.")
-        yield Row((*ids, *target), len(ids))
+        yield Row((*ids, *target), len(ids), (*first, *other) if item.corrupted else ())
 
 
 def tokens_of(tokenizer: Any, texts: list[str]) -> list[list[int]]:

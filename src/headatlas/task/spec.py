@@ -42,7 +42,8 @@ _WHOLE = ("version", "examples", "rows", "shortest")
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
     """One task. `rows` bounds how many records are kept (a fair sample of a longer source), `shortest`
-    keeps that many of the shortest ones instead."""
+    keeps that many of the shortest ones instead. `corrupted` is a prompt in which what the target depends on
+    is changed, for causal mediation."""
 
     name: str
     source: Mapping[str, Any]
@@ -54,13 +55,14 @@ class TaskSpec:
     instruction: str = ""
     examples: int = 0
     examples_by: str | None = None
+    corrupted: str = ""
     test: float = 0.1
     rows: int = 20_000
     shortest: int | None = None
     kind: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        for key in ("name", "prompt", "target", "instruction", "licence", "about"):
+        for key in ("name", "prompt", "target", "instruction", "licence", "about", "corrupted"):
             if not isinstance(getattr(self, key), str):
                 raise TaskError(f"task {self.name!r}: {key} is text, not {getattr(self, key)!r}.")
         for key in _WHOLE:
@@ -77,7 +79,7 @@ class TaskSpec:
         if not isinstance(self.test, int | float) or not 0 < self.test < 1:
             raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
         object.__setattr__(self, "kind", _source_kind(self.name, self.source))
-        for key in ("instruction", "prompt", "target"):
+        for key in ("instruction", "prompt", "target", "corrupted"):
             columns_of(getattr(self, key), f"task {self.name!r}: {key}")
 
     @classmethod

@@ -25,10 +25,12 @@ _FIRST_LOOK = 1000
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question: the loss is on `target`, which follows `prompt` directly."""
+    """One question: the loss is on `target`, which follows `prompt` directly; `corrupted` is another prompt,
+    in which what the target depends on is changed, where the task has one."""
 
     prompt: str
     target: str
+    corrupted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,13 @@ class Task:
                 f"{where} has {len(records)} records, too few (or too much alike) to hold some out."
             )
         made = [self._ask(train, train), self._ask(test, train)]
-        asked = {key: value for key, value in self.spec.to_json().items() if key not in ("about", "licence")}
+        silent = ("about", "licence") + (() if self.spec.corrupted else ("corrupted",))
+        asked = {key: value for key, value in self.spec.to_json().items() if key not in silent}
         digest = sha256(json.dumps(asked, sort_keys=True, default=str).encode())
         for side in made:
             for item in side:
-                digest.update(json.dumps([item.prompt, item.target]).encode())
+                said = [item.prompt, item.target, *([item.corrupted] if item.corrupted else [])]
+                digest.update(json.dumps(said).encode())
             digest.update(b"|")
         return Items(made[0], made[1], seen, digest.hexdigest())
 
@@ -145,7 +149,15 @@ class Task:
             target = fill(self.spec.target, record, where)
             shots = self._shots(alike[record.get(by) if by else None], prompt, target, place)
             head = fill(self.spec.instruction, record, where)
-            items.append(Item("\n".join([*([head] if head else []), *shots, prompt]), target))
+            before = [*([head] if head else []), *shots]
+            corrupted = fill(self.spec.corrupted, record, where)
+            items.append(
+                Item(
+                    "\n".join([*before, prompt]),
+                    target,
+                    "\n".join([*before, corrupted]) if corrupted else "",
+                )
+            )
         return items
 
     def _shots(self, known: list[Record], prompt: str, target: str, place: int) -> list[str]:

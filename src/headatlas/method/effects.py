@@ -1,0 +1,92 @@
+"""What single heads do to a task: the words and the loop that ablation and mediation share.
+
+An effect is in nats: by how much the mean negative log-likelihood of the targets rises without the head.
+Above zero the head helps the task, below zero it hurts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headatlas.core import Head
+from headatlas.method.batches import Pass, RowTable
+from headatlas.method.likelihood import forward_budget, row_nll, with_room
+from headatlas.model import Model
+from headatlas.task import Row
+
+__all__ = ["Change", "HeadEffects", "HeadsDone", "gates_without", "row_effects", "summed_up"]
+
+#: what is done to one head while a pass runs
+Change = Callable[[Head], AbstractContextManager[None]]
+#: told (heads done, heads in all), a head counting once for each pass
+HeadsDone = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadEffects:
+    """`values` [layer, head], the mean over the rows, and `errors`, its standard error; NaN: no head there.
+
+    `plain` is the loss of the rows as they are, `whole` the effect of changing all heads at once.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    rows: int
+    plain: float
+    whole: float
+
+
+def gates_without(model: Model, *heads: Head) -> Tensor:
+    """[layer, head]: ones, but for these heads."""
+    gates = torch.ones(model.spec.shape)
+    for head in heads:
+        gates[head.layer, head.head] = 0
+    return gates
+
+
+@torch.no_grad()
+def row_effects(
+    model: Model,
+    rows: Sequence[Row],
+    changes: Callable[[Pass, Sequence[int]], Change],
+    progress: HeadsDone | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """([row], [row, layer, head]): the losses of the rows as they are, and with each head changed.
+
+    `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
+    """
+    table = RowTable(rows)
+    plain = np.full(len(rows), np.nan)
+    changed = np.full((len(rows), *model.spec.shape), np.nan)
+
+    def work(budget: int) -> None:
+        left = np.flatnonzero(np.isnan(plain))  # some are done if memory ran out on the way
+        batches = list(table.passes(left[:, None], budget, model.device))
+        done, total = 0, len(batches) * len(model.spec)
+        for batch in batches:
+            members = left[batch.members.cpu().numpy()]
+            change = changes(batch, members.tolist())
+            for head in model.spec:
+                with change(head):
+                    changed[members, head.layer, head.head] = row_nll(model, batch).cpu().numpy()
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+            plain[members] = row_nll(model, batch).cpu().numpy()
+
+    with_room(int(table.lengths.max()), forward_budget(model), work)
+    return plain, changed
+
+
+def summed_up(per_row: np.ndarray, plain: float, whole: float) -> HeadEffects:
+    """From the effects [row, layer, head]."""
+    count = len(per_row)
+    mean = per_row.mean(axis=0)
+    errors = per_row.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(mean, np.nan)
+    return HeadEffects(mean.astype(np.float32), errors.astype(np.float32), count, plain, whole)

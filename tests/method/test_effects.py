@@ -1,0 +1,342 @@
+"""Effects of single heads: ablation, attribution and mediation, each against the same thing done by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headatlas import GateError, Head, RequestError, gates, load_model
+from headatlas.core import FitError, UnknownNameError
+from headatlas.method import ablate, attribute, evaluate, mediate
+from headatlas.method.ablation import STAND_INS, mean_outputs, partners
+from headatlas.method.mediation import corrupted_rows
+from headatlas.task import Row
+from support.heads import KINDS, model_of
+from support.tiny import build_tiny
+
+SOME = [
+    "separate, grouped, head_dim != hidden/heads",
+    "Conv1D, fused thirds",
+    "fused, interleaved by head",
+    "latent",
+    "hybrid with linear attention",
+    "heads differ from layer to layer",
+]
+#: without experts, whose choice makes a loss jump
+SMOOTH = [
+    "separate, full",
+    "separate, grouped, head_dim != hidden/heads",
+    "Conv1D, fused thirds",
+    "fused, interleaved by head",
+    "parallel block",
+]
+
+
+def some_rows(count=5, seed=0, vocabulary=100):
+    """Of several lengths, targets of one to three tokens."""
+    draw = np.random.default_rng(seed)
+    rows = []
+    for place in range(count):
+        ids = tuple(int(token) for token in draw.integers(1, vocabulary, size=6 + place))
+        rows.append(Row(ids, len(ids) - 1 - place % 3))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return load_model(build_tiny("llama"))
+
+
+@torch.no_grad()
+def loss_by_hand(model, row, edit=None):
+    """The mean loss of a row's targets; `edit(layer, z)` gives what the heads of a layer put out instead."""
+    handles = []
+    for found in model.anatomy.present() if edit else ():
+
+        def change(module, args, found=found):
+            return (edit(found.layer, args[0].clone()), *args[1:])
+
+        handles.append(model.hf.get_submodule(found.output).register_forward_pre_hook(change))
+    logits = model.hf(input_ids=torch.tensor([row.ids]), use_cache=False).logits[0]
+    for handle in handles:
+        handle.remove()
+    log = torch.log_softmax(logits.double(), -1)
+    places = range(row.start, len(row.ids))
+    return -float(np.mean([log[place - 1, row.ids[place]] for place in places]))
+
+
+@torch.no_grad()
+def outputs_by_hand(model, row):
+    seen = {}
+    handles = []
+    for found in model.anatomy.present():
+
+        def keep(module, args, layer=found.layer):
+            seen[layer] = args[0].detach()[0].clone()
+
+        handles.append(model.hf.get_submodule(found.output).register_forward_pre_hook(keep))
+    model.hf(input_ids=torch.tensor([row.ids]), use_cache=False)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def channels(model, head):
+    width = model.attention(head.layer).head_dim
+    return slice(head.head * width, (head.head + 1) * width)
+
+
+def replaced(model, row, head, value):
+    """The loss with the head's output replaced by `value` [position, channel of the layer], or zeros."""
+
+    def edit(layer, z):
+        if layer == head.layer:
+            part = channels(model, head)
+            z[..., part] = 0 if value is None else value[..., part]
+        return z
+
+    return loss_by_hand(model, row, edit)
+
+
+@pytest.mark.parametrize("instead", STAND_INS)
+@pytest.mark.parametrize("kind", SOME)
+def test_ablation(kind, instead):
+    model, rows = model_of(kind), some_rows()
+    found = ablate(model, rows, instead, seed=3)
+    outputs = [outputs_by_hand(model, row) for row in rows]
+    mean = {layer: torch.cat([one[layer] for one in outputs]).mean(0) for layer in outputs[0]}
+    plain = np.array([loss_by_hand(model, row) for row in rows])
+    others = partners(len(rows), 3)
+    for head in model.spec:
+        losses = []
+        for place, row in enumerate(rows):
+            if instead == "resample":
+                other = rows[others[place]]
+                last = len(other.ids) - 1
+                where = [min(max(p - row.start + other.start, 0), last) for p in range(len(row.ids))]
+                value = outputs[others[place]][head.layer][where]
+            else:
+                value = mean[head.layer] if instead == "mean" else None
+            losses.append(replaced(model, row, head, value))
+        effects = np.array(losses) - plain
+        assert found.values[head.layer, head.head] == pytest.approx(effects.mean(), abs=2e-5)
+        error = effects.std(ddof=1) / np.sqrt(len(rows))
+        assert found.errors[head.layer, head.head] == pytest.approx(error, abs=2e-5)
+    assert found.plain == pytest.approx(plain.mean(), abs=2e-5) and found.rows == len(rows)
+    off = [loss_by_hand(model, row, lambda _, z: torch.zeros_like(z)) for row in rows]
+    assert found.whole == pytest.approx(np.mean(off) - plain.mean(), abs=2e-5)
+    assert np.isnan(found.values).sum() == np.prod(model.spec.shape) - len(model.spec)
+
+
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_the_gradient_is_that_of_small_steps(kind):
+    """Central differences of the loss, gate by gate."""
+    model, rows = model_of(kind), some_rows(3)
+    found = attribute(model, rows)
+    step = 1e-2
+    for head in list(model.spec)[::3]:
+        ends = []
+        for sign in (1, -1):
+            losses = []
+            for row in rows:
+
+                def edit(layer, z, sign=sign, head=head):
+                    if layer == head.layer:
+                        z[..., channels(model, head)] *= 1 + sign * step
+                    return z
+
+                losses.append(loss_by_hand(model, row, edit))
+            ends.append(np.mean(losses))
+        slope = (ends[1] - ends[0]) / (2 * step)
+        assert found.values[head.layer, head.head] == pytest.approx(slope, rel=1e-2, abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_integrated_gradients_sum_up_to_the_whole(kind):
+    """Completeness: over all heads, the loss with all heads off less the loss with all on."""
+    model, rows = model_of(kind), some_rows(3)
+    fine = attribute(model, rows, steps=64)
+    assert np.nansum(fine.values) == pytest.approx(fine.whole, abs=2e-3 * max(1, abs(fine.whole)))
+    coarse = attribute(model, rows, steps=2)
+    gaps = [abs(np.nansum(one.values) - one.whole) for one in (fine, coarse)]
+    assert gaps[0] < gaps[1]
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_mediation_of_other_prompts(kind):
+    """A head is given its clean output where the target is predicted, and nowhere else."""
+    model, rows = model_of(kind), some_rows()
+    found = mediate(model, rows, seed=1)
+    bad = corrupted_rows(rows, 1)
+    clean = [outputs_by_hand(model, row) for row in rows]
+    dirty = [outputs_by_hand(model, row) for row in bad]
+    plain = np.array([loss_by_hand(model, row) for row in bad])
+    for head in list(model.spec)[::2]:
+        gains = []
+        for place, (row, other) in enumerate(zip(rows, bad, strict=True)):
+            value = dirty[place][head.layer].clone()
+            for offset in range(len(row.target)):
+                source = clean[place][head.layer][row.start - 1 + offset]
+                value[other.start - 1 + offset] = source
+            # what the layer is given depends on the layers below, which nobody has touched
+            gains.append(plain[place] - replaced(model, other, head, value))
+        assert found.values[head.layer, head.head] == pytest.approx(np.mean(gains), abs=2e-5)
+    total = plain.mean() - np.mean([loss_by_hand(model, row) for row in rows])
+    assert found.whole == pytest.approx(total, abs=2e-5)
+
+
+def test_mediation_of_pairs_of_one_length(llama):
+    """The task's own corrupted prompts, as many tokens each: a head is given its clean output everywhere."""
+    draw = np.random.default_rng(5)
+    rows = [
+        Row(row.ids, row.start, tuple(int(token) for token in draw.integers(1, 100, size=row.start)))
+        for row in some_rows()
+    ]
+    bad = corrupted_rows(rows)
+    assert [row.prompt for row in bad] == [row.corrupted for row in rows]
+    assert [row.target for row in bad] == [row.target for row in rows]
+    found = mediate(llama, rows)
+    for head in llama.spec:
+        gains = [
+            loss_by_hand(llama, other) - replaced(llama, other, head, outputs_by_hand(llama, row)[head.layer])
+            for row, other in zip(rows, bad, strict=True)
+        ]
+        assert found.values[head.layer, head.head] == pytest.approx(np.mean(gains), abs=2e-5)
+
+
+def test_pairs_of_other_lengths_are_changed_at_the_target_alone(llama):
+    rows = [Row(row.ids, row.start, (1, 2, 3)) for row in some_rows()]
+    longer = [Row(row.ids, row.start, (*row.prompt, 5)) for row in some_rows()]
+    for some in (rows, longer):
+        assert np.isfinite(mediate(llama, some).values).all()
+
+
+@given(st.integers(2, 40), st.integers(0, 5))
+def test_partners_are_others(count, seed):
+    found = partners(count, seed)
+    assert sorted(found) == list(range(count)) and all(found[place] != place for place in range(count))
+    assert found == partners(count, seed)
+
+
+def test_rows_that_all_ask_the_same(llama):
+    rows = [Row((1, 2, 3), 2), Row((4, 2, 3), 2)]
+    with pytest.raises(RequestError, match="all rows ask for the same"):
+        mediate(llama, rows)
+
+
+def test_requests(llama):
+    with pytest.raises(UnknownNameError, match="median"):
+        ablate(llama, some_rows(), "median")
+    with pytest.raises(RequestError, match="steps is 0"):
+        attribute(llama, some_rows(), steps=0)
+
+
+def test_one_row_has_no_error(llama):
+    found = ablate(llama, some_rows(1))
+    assert np.isfinite(found.values).all() and np.isnan(found.errors).all()
+
+
+def test_progress_counts_to_the_end(llama):
+    for method in (ablate, attribute, mediate):
+        told = []
+        method(llama, some_rows(), progress=lambda done, total, told=told: told.append((done, total)))
+        assert [done for done, _ in told] == list(range(1, told[-1][1] + 1))
+
+
+def test_a_model_with_weights_that_learn_is_left_as_it_was(llama):
+    llama.hf.requires_grad_(True)
+    attribute(llama, some_rows())
+    assert all(weight.requires_grad and weight.grad is None for weight in llama.hf.parameters())
+
+
+def test_when_memory_runs_out_passes_get_smaller(llama, monkeypatch):
+    """The same numbers, whatever the passes; and a sentence when not even a row has room."""
+    from headatlas.method import effects
+
+    rows, plain, sizes = some_rows(), effects.row_nll, []
+
+    def tight(model, batch, logits=None):
+        sizes.append(batch.ids.numel())
+        if batch.ids.numel() > most:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return plain(model, batch, logits)
+
+    wanted = ablate(llama, rows)
+    monkeypatch.setattr(effects, "row_nll", tight)
+    most = 24
+    np.testing.assert_allclose(ablate(llama, rows).values, wanted.values, atol=1e-5)
+    assert max(sizes) > most
+    most = 3
+    with pytest.raises(FitError, match="one row at a time does not fit"):
+        ablate(llama, rows)
+
+
+# `gates(…, toward=…)` and what it is fed with
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_closed_gate_leaves_what_stands_in(kind):
+    """The head outputs of another text put in for all heads: each layer writes what it wrote there; half
+    closed gates mix."""
+    model = model_of(kind)
+    ids, other = (torch.tensor([some_rows(1, seed)[0].ids] * 2) for seed in (0, 1))
+    toward = model.head_outputs(other)
+    shape = model.spec.shape
+    with gates(model, torch.zeros(shape), toward=toward):
+        inside = model.head_outputs(ids)
+    for layer, wanted in toward.items():
+        assert torch.allclose(inside[layer], wanted, atol=1e-6)
+    first = model.anatomy.present()[0].layer
+    plain = model.head_outputs(ids)
+    with gates(model, torch.full(shape, 0.25), toward=toward):
+        mixed = model.head_outputs(ids)[first]
+    assert torch.allclose(mixed, 0.25 * plain[first] + 0.75 * toward[first], atol=1e-5)
+
+
+@torch.no_grad()
+def test_open_gates_are_the_model_whatever_stands_in(llama):
+    ids = torch.tensor([some_rows(1)[0].ids])
+    toward = {layer: torch.randn_like(one) for layer, one in llama.head_outputs(ids).items()}
+    with gates(llama, torch.ones(llama.spec.shape), toward=toward):
+        assert torch.equal(llama.hf(ids).logits, llama.hf(ids).logits)
+        inside = llama.hf(ids).logits
+    assert torch.equal(inside, llama.hf(ids).logits)
+
+
+@torch.no_grad()
+def test_a_mask_of_positions(llama):
+    ids = torch.tensor([some_rows(1)[0].ids] * 2)
+    mask = torch.zeros(ids.shape, dtype=torch.bool)
+    mask[0, 2] = mask[0, 4] = mask[1, 5] = True
+    plain = llama.head_outputs(ids)[0]
+    with gates(llama, {"L0H1": 0}, at=mask):
+        inside = llama.head_outputs(ids)[0]
+    assert ((inside != plain).any(-1) == mask).all()
+    with gates(llama, {"L0H1": 0}, at=mask[:, :3]), pytest.raises(GateError, match="positions of shape"):
+        llama.hf(ids)
+
+
+@pytest.mark.parametrize(
+    "toward", [torch.zeros(3), {0: [1.0]}, {7: torch.zeros(32)}, {0: torch.zeros(5)}, {0: torch.zeros(2, 32)}]
+)
+def test_what_cannot_stand_in(llama, toward):
+    with pytest.raises(GateError):
+        gates(llama, {"L0H1": 0}, toward=toward)
+
+
+def test_the_mean_is_over_tokens_not_over_padding(llama):
+    rows = some_rows(4)
+    found = mean_outputs(llama, rows)
+    for layer, mean in found.items():
+        wanted = torch.cat([outputs_by_hand(llama, row)[layer] for row in rows]).mean(0)
+        assert torch.allclose(mean, wanted, atol=1e-5)
+
+
+def test_evaluate_agrees_with_the_loss_by_hand(llama):
+    rows = some_rows()
+    wanted = [loss_by_hand(llama, row) for row in rows]
+    np.testing.assert_allclose(evaluate(llama, rows).nll, wanted, atol=1e-5)
+    assert Head(0, 1) in llama.spec
