@@ -87,7 +87,7 @@ def test_gates_in_the_atlas_give_the_held_out_figures(model, task, tmp_path):
 
     small_run(model, task, tmp_path / "atlas")
     atlas = open_atlas(tmp_path / "atlas")
-    ready = prepare(model, load_task(task), resolve("quick", batch=4), None)
+    ready, _ = prepare(model, load_task(task), resolve("quick", batch=4), None)
     for fit in ("retain", "remove"):
         one = atlas.fit("words", 1, fit)
         assert evaluate(model, ready.held_out, one.gates).mean_nll == pytest.approx(

@@ -15,7 +15,7 @@ from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
 from headatlas.atlas.export import write_table
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.layout import SCHEMA, slug
-from headatlas.atlas.records import Fit, Run, ScoreMap
+from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
 
@@ -25,6 +25,7 @@ __all__ = [
     "SCORES",
     "THRESHOLD",
     "Atlas",
+    "EffectMap",
     "Fit",
     "HeadCard",
     "Interval",

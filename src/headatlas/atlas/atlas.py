@@ -14,15 +14,23 @@ import xarray as xr
 from headatlas.atlas.agreement import HELD_OUT, Summary, always, any_seed, summarise
 from headatlas.atlas.card import HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
-from headatlas.atlas.records import Fit, Run, ScoreMap
+from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
-from headatlas.core import DIRECTIONS, FITS, AtlasError, Head, ModelSpec, UnknownNameError
+from headatlas.core import (
+    DIRECTIONS,
+    EFFECT_METHODS,
+    FITS,
+    METHODS,
+    AtlasError,
+    Head,
+    ModelSpec,
+    UnknownNameError,
+    method_named,
+)
 
 __all__ = ["Atlas", "open_atlas"]
 
-#: what is known of all heads together
-NOTES = ("salient", "causal")
 Note = tuple[dict[str, np.ndarray], dict[str, Any]]
 COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
 
@@ -41,6 +49,7 @@ class Atlas:
         path: Path | None = None,
         *,
         scores: Iterable[ScoreMap] = (),
+        effects: Iterable[EffectMap] = (),
         notes: Mapping[str, Note] | None = None,
     ) -> None:
         self.spec = spec
@@ -50,6 +59,9 @@ class Atlas:
         for fit in fits:
             self._fits[fit.method, fit.task][fit.seed, fit.fit] = fit
         self._scores = {(one.method, one.relation): one for one in scores}
+        self._effects: dict[tuple[str, str], dict[int, EffectMap]] = {}
+        for effect in effects:
+            self._effects.setdefault((effect.method, effect.task), {})[effect.seed] = effect
         self.notes = dict(notes or {})
 
     def __repr__(self) -> str:
@@ -124,6 +136,45 @@ class Atlas:
             },
             name="gate",
         )
+
+    # Effects of single heads, and the order in which a method puts the heads
+
+    def methods(self, task: str) -> list[str]:
+        """The methods by which a task was mapped, gating first."""
+        known = [method for method in EFFECT_METHODS if (method, task) in self._effects]
+        return (["gating"] if task in self.tasks else []) + known
+
+    def effects(self, task: str, method: str) -> xr.Dataset:
+        """`effect` and `error` [seed, layer, head] by one of `EFFECT_METHODS`: above zero the head helps."""
+        method = method_named(method)
+        found = self._effects.get((method, task))
+        if not found:
+            known = [name for kind, name in self._effects if kind == method]
+            raise UnknownNameError(f"task in this atlas ({method})", task, known or ["none yet"])
+        seeds = sorted(found)
+        parts = {
+            "effect": np.stack([found[seed].values for seed in seeds]),
+            "error": np.stack([found[seed].errors for seed in seeds]),
+        }
+        return xr.Dataset({name: self._labelled(part, seed=seeds) for name, part in parts.items()})
+
+    def effect(self, task: str, method: str, seed: int) -> EffectMap:
+        """One map of effects with all that was kept of it."""
+        try:
+            return self._effects[method_named(method), task][seed]
+        except KeyError:
+            raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
+
+    def importance(self, task: str, method: str = "gating") -> xr.DataArray:
+        """[layer, head]: how much a task wants each head, by one of `METHODS`, the mean over the seeds.
+
+        For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in
+        nats. Above zero the head helps, below it hurts.
+        """
+        if method_named(method) != "gating":
+            return self.effects(task, method)["effect"].mean("seed").rename("importance")
+        scores = self.scores(task)
+        return (scores["facilitation"] - scores["interference"]).mean("seed").rename("importance")
 
     # Statements
 
@@ -275,6 +326,13 @@ class Atlas:
                 parts.append(
                     part.assign(method=method, task=task, seed=seed, fit=fit, relation="", direction="")
                 )
+        order = {method: place for place, method in enumerate(METHODS)}
+        for (method, task), effects in sorted(self._effects.items(), key=lambda one: order[one[0][0]]):
+            for seed, effect in sorted(effects.items()):
+                part = pd.DataFrame({"layer": layers, "head": heads, "value": effect.values[layers, heads]})
+                parts.append(
+                    part.assign(method=method, task=task, seed=seed, fit="", relation="", direction="")
+                )
         for (method, relation), scores in sorted(self._scores.items()):
             for direction, values in zip(DIRECTIONS, scores.values, strict=True):
                 part = pd.DataFrame({"layer": layers, "head": heads, "value": values[layers, heads]})
@@ -294,5 +352,13 @@ def open_atlas(folder: str | Path) -> Atlas:
     store = Store.open(folder)
     fits = [fit for run in store.runs.values() for fit in store.fits(run)]
     scores = [found for run in store.runs.values() if (found := store.read_scores(run)) is not None]
-    notes = {name: note for name in NOTES if (note := store.read_note(name)) is not None}
-    return Atlas(store.spec, store.runs.values(), fits, Path(folder), scores=scores, notes=notes)
+    effects = [found for run in store.runs.values() for found in store.read_effects(run)]
+    return Atlas(
+        store.spec,
+        store.runs.values(),
+        fits,
+        Path(folder),
+        scores=scores,
+        effects=effects,
+        notes=store.notes(),
+    )

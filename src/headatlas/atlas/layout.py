@@ -2,6 +2,7 @@
 
     atlas.json                              what was mapped, how, with which settings
     fits/<method>/<task>/<seed>-<fit>.safetensors    one file per finished fit
+    effects/<method>/<task>/<seed>.safetensors       effects of single heads
     scores/<method>/<relation>.safetensors           one file per relation
     notes/<name>.safetensors                         what is known of all heads together (salient tokens, …)
     work/<method>-<task>-<stage>.safetensors         a fit in progress; gone when it is finished
@@ -27,7 +28,9 @@ __all__ = [
     "RESUME",
     "SCHEMA",
     "drafts",
+    "effect_path",
     "fit_path",
+    "note_names",
     "note_path",
     "score_path",
     "slug",
@@ -58,6 +61,10 @@ def fit_path(root: Path, method: str, task: str, seed: int, fit: str) -> Path:
     return root / "fits" / method / slug(task) / f"{seed}-{fit}.safetensors"
 
 
+def effect_path(root: Path, method: str, task: str, seed: int) -> Path:
+    return root / "effects" / method / slug(task) / f"{seed}.safetensors"
+
+
 def score_path(root: Path, method: str, relation: str) -> Path:
     return root / "scores" / method / f"{slug(relation)}.safetensors"
 
@@ -66,13 +73,20 @@ def note_path(root: Path, name: str) -> Path:
     return root / "notes" / f"{name}.safetensors"
 
 
+def note_names(root: Path) -> list[str]:
+    """All notes that are there."""
+    return sorted(
+        path.stem for path in (root / "notes").glob("*.safetensors") if not path.name.startswith(".")
+    )
+
+
 def work_path(root: Path, method: str, task: str, stage: str) -> Path:
     return root / "work" / f"{method}-{slug(task)}-{stage}.safetensors"
 
 
 def drafts(root: Path) -> Iterator[Path]:
     """What a process that was killed may have left half written: only names that we give."""
-    folders = [(root / name, _DRAFT) for name in ("fits", "scores", "notes", "work")]
+    folders = [(root / name, _DRAFT) for name in ("fits", "effects", "scores", "notes", "work")]
     for folder, pattern in ((root, f".{ATLAS}.*.tmp"), *folders):
         found = folder.glob(pattern) if folder == root else folder.rglob(pattern)
         yield from (path for path in found if path.name.split(".")[-2].isdecimal())

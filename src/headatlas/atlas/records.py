@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Fit", "Run", "ScoreMap"]
+__all__ = ["EffectMap", "Fit", "Run", "ScoreMap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,23 @@ class Fit:
     def gates(self) -> np.ndarray:
         with np.errstate(over="ignore"):
             return (1 / (1 + np.exp(-self.logits.astype(np.float64)))).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectMap:
+    """What every head does to a task by one of `EFFECT_METHODS`, on the items that `seed` draws.
+
+    `values` [layer, head] in nats, above zero where the head helps, and `errors`, their standard errors; NaN:
+    no head there. `facts` has the number of items, the loss without any change and the like.
+    """
+
+    method: str
+    task: str
+    seed: int
+    identity: str
+    values: np.ndarray
+    errors: np.ndarray
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,16 @@ from headatlas.atlas.layout import (
     RESUME,
     SCHEMA,
     drafts,
+    effect_path,
     fit_path,
+    note_names,
     note_path,
     score_path,
     work_path,
     write_whole,
     writing,
 )
-from headatlas.atlas.records import Fit, Run, ScoreMap
+from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, StoreError
 
 __all__ = ["Store"]
@@ -151,8 +153,8 @@ class Store:
         like = work_path(self.root, run.method, run.task, "stage")
         own = like.stem.rpartition("-")[0]  # a stage has no dash in it
         begun = {path.stem.rpartition("-")[0] for path in like.parent.glob("*.safetensors")}
-        scored = score_path(self.root, run.method, run.task).exists()
-        return scored or bool(self.finished(run)) or own in begun
+        scored = score_path(self.root, run.method, run.task).exists() or self.measured(run)
+        return bool(scored) or bool(self.finished(run)) or own in begun
 
     def update(self, run: Run, **changes: Any) -> Run:
         """Change what is said about a run (its baseline)."""
@@ -197,6 +199,40 @@ class Store:
     def fits(self, run: Run) -> list[Fit]:
         return [self.read_fit(run, seed, fit) for seed, fit in sorted(self.finished(run))]
 
+    # effects of single heads
+
+    def measured(self, run: Run) -> list[int]:
+        """The seeds of a run whose effects are there."""
+        folder = effect_path(self.root, run.method, run.task, 0).parent
+        return sorted(int(path.stem) for path in folder.glob("*.safetensors") if path.stem.isdecimal())
+
+    def write_effects(self, effects: EffectMap) -> None:
+        about = {
+            "schema": SCHEMA,
+            "method": effects.method,
+            "task": effects.task,
+            "seed": effects.seed,
+            "identity": effects.identity,
+            "facts": dict(effects.facts),
+        }
+        arrays = {name: np.ascontiguousarray(getattr(effects, name)) for name in ("values", "errors")}
+        _save(effect_path(self.root, effects.method, effects.task, effects.seed), arrays, about)
+
+    def read_effects(self, run: Run) -> list[EffectMap]:
+        found = []
+        for seed in self.measured(run):
+            path = effect_path(self.root, run.method, run.task, seed)
+            arrays, about = _load(path, "delete it and run the map again with --resume: only it is made anew")
+            if (about.get("identity"), about.get("seed")) != (run.identity, seed):
+                raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
+            if any(
+                name not in arrays or arrays[name].shape != self.spec.shape for name in ("values", "errors")
+            ):
+                raise AtlasError(f"{path} is damaged: it does not hold effects of the heads of this model.")
+            values = arrays["values"], arrays["errors"]
+            found.append(EffectMap(run.method, run.task, seed, run.identity, *values, facts=about["facts"]))
+        return found
+
     # scores of relations, and notes
 
     def write_scores(self, scores: ScoreMap) -> None:
@@ -230,6 +266,11 @@ class Store:
     def read_note(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         path = note_path(self.root, name)
         return _load(path, "delete it and make it again") if path.exists() else None
+
+    def notes(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]]:
+        """All notes."""
+        found = {name: self.read_note(name) for name in note_names(self.root)}
+        return {name: note for name, note in found.items() if note is not None}
 
     # work in progress
 

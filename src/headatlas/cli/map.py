@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas import UnknownNameError
+from headatlas.cli.effects import show_effects
 from headatlas.cli.loading import load_shown
 from headatlas.cli.options import (
     AsJson,
@@ -25,6 +25,7 @@ from headatlas.cli.options import (
     TrustTaskCode,
 )
 from headatlas.cli.progress import ShownProgress, counted
+from headatlas.core import METHODS, method_named
 
 if TYPE_CHECKING:
     from headatlas import Model, Task
@@ -38,12 +39,13 @@ def map_(
     task: Annotated[
         list[str], typer.Option("--task", "-t", help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…")
     ],
-    method: Annotated[str, typer.Option(help="gating.")] = "gating",
+    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}.")] = "gating",
     preset: Annotated[str, typer.Option(help="quick (minutes on a CPU) or paper (as published).")] = "quick",
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates per stage.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows per update and gate set.")] = None,
     objective: Annotated[str | None, typer.Option(help="bounded or paper.")] = None,
+    items: Annotated[int | None, typer.Option(help="Items for methods other than gating (32).")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
@@ -55,21 +57,28 @@ def map_(
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter."""
+    """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter. Other
+    methods: what each head alone does to the loss."""
     from headatlas import load_task
     from headatlas.method import resolve
-    from headatlas.run import distinct_tasks, require_sound
+    from headatlas.run import distinct_tasks, require_numbers, require_settings, require_sound
 
-    if method != "gating":
-        raise UnknownNameError("method", method, ["gating"])
+    method = method_named(method)
     asked: dict[str, Any] = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
+    require_settings(method, preset, items, updates=updates, batch=batch, objective=objective)
     resolve(preset, **asked)
+    if method != "gating":
+        require_numbers(1 if seeds is None else seeds, 1 if items is None else items)
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
     require_sound(tasks, max_tokens, out, resume)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
-    show_map(
-        loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
-    )
+    if method == "gating":
+        show_map(
+            loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
+        )
+    else:
+        given = {"seeds": seeds, "items": items, "max_tokens": max_tokens}
+        show_effects(loaded, tasks, method, out, resume=resume, as_json=as_json, **given)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
         console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")

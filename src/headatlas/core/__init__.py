@@ -15,6 +15,7 @@ from headatlas.core.errors import (
     UnknownNameError,
 )
 from headatlas.core.head import Head
+from headatlas.core.methods import EFFECT_METHODS, METHODS, method_named
 from headatlas.core.provenance import ModelSpec
 from headatlas.core.relation_names import relation_words
 
@@ -22,7 +23,9 @@ __all__ = [
     "AXES",
     "CATEGORIES",
     "DIRECTIONS",
+    "EFFECT_METHODS",
     "FITS",
+    "METHODS",
     "ROLES",
     "AtlasError",
     "FitError",
@@ -37,5 +40,6 @@ __all__ = [
     "StoreError",
     "TaskError",
     "UnknownNameError",
+    "method_named",
     "relation_words",
 ]

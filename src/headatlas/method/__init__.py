@@ -5,6 +5,7 @@ from headatlas.method.attribution import STEPS_ALONG, attribute
 from headatlas.method.batches import Pass, RowTable, draw
 from headatlas.method.causal import CausalCheck, causal_check, questions
 from headatlas.method.contrast import MARGIN, ContrastFit
+from headatlas.method.curves import evaluate_sets, kept_only
 from headatlas.method.effects import HeadEffects
 from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
 from headatlas.method.in_text import TEMPLATES
@@ -59,6 +60,8 @@ __all__ = [
     "draw",
     "dynamic_scores",
     "evaluate",
+    "evaluate_sets",
+    "kept_only",
     "mediate",
     "questions",
     "random_starts",

@@ -17,14 +17,23 @@ from headatlas.method.batches import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["NO_ROOM", "Outcome", "evaluate", "forward_budget", "is_out_of_memory", "row_nll", "with_room"]
+__all__ = [
+    "NO_ROOM",
+    "Outcome",
+    "evaluate",
+    "forward_budget",
+    "is_out_of_memory",
+    "outcome_of",
+    "row_nll",
+    "with_room",
+]
 
 NO_ROOM = (
     "one row at a time does not fit in memory; take a smaller dtype, a larger device or --device-map auto."
 )
 #: tokens of a pass that keeps nothing for a backward pass
 _BUDGET = {"cpu": 1024, "cuda": 16_384}
-Found = TypeVar("Found")
+_Found = TypeVar("_Found")
 _NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
@@ -80,7 +89,7 @@ def forward_budget(model: Model) -> int:
     return _BUDGET.get(model.device.type, _BUDGET["cpu"])
 
 
-def with_room(longest: int, budget: int, work: Callable[[int], Found]) -> Found:
+def with_room(longest: int, budget: int, work: Callable[[int], _Found]) -> _Found:
     """`work(budget)`, with half the budget when memory runs out; refused when that is less than a row."""
     while True:
         try:
@@ -114,7 +123,12 @@ def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Out
         chosen = values if values is None or values.ndim == 2 else values[members]
         with nullcontext() if chosen is None else model.gates(chosen):
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)
-        nll[members] = row_nll(model, batch, logits).cpu()
-        hits = logits.argmax(-1) == batch.targets.to(logits.device)
-        right[members] = (_by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)).cpu()
+        nll[members], right[members] = (part.cpu() for part in outcome_of(model, batch, logits))
     return Outcome(nll, right)
+
+
+def outcome_of(model: Model, batch: Pass, logits: Tensor) -> tuple[Tensor, Tensor]:
+    """([row], [row]): mean loss of the row's target tokens; the share of them that are the top choice."""
+    hits = logits.argmax(-1) == batch.targets.to(logits.device)
+    right = _by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)
+    return row_nll(model, batch, logits), right

@@ -1,10 +1,12 @@
 """Carries out what is to be fitted, loses nothing, goes on where it was."""
 
 from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
+from headatlas.run.effects import require_numbers
 from headatlas.run.fitting import Progress
-from headatlas.run.mapping import distinct_tasks, map_heads, require_place, require_sound
+from headatlas.run.mapping import map_heads, require_settings
 from headatlas.run.prepare import prepare
 from headatlas.run.relating import relate_heads, require_request
+from headatlas.run.requests import distinct_tasks, require_place, require_sound
 
 __all__ = [
     "Progress",
@@ -15,7 +17,9 @@ __all__ = [
     "map_heads",
     "prepare",
     "relate_heads",
+    "require_numbers",
     "require_place",
     "require_request",
+    "require_settings",
     "require_sound",
 ]

@@ -14,8 +14,8 @@ from headatlas.core import RequestError
 from headatlas.method import ContrastFit, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.mapping import opened, report_rows, require_sound
 from headatlas.run.prepare import describe, prepare
+from headatlas.run.requests import opened, report_rows, require_sound
 from headatlas.task import Task, load_task
 
 __all__ = ["contrast_heads", "contrast_name", "contrasted"]
@@ -66,9 +66,9 @@ def contrast_heads(
     tasks = contrasted(retain, forget)
     require_sound(list(tasks.values()), max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
-    parts = {"retain": prepare(loaded, tasks["retain"], settings, max_tokens)}
-    settings = parts["retain"].settings
-    parts["forget"] = prepare(loaded, tasks["forget"], settings, max_tokens)  # with the same batch
+    kept, settings = prepare(loaded, tasks["retain"], settings, max_tokens)
+    lost, _ = prepare(loaded, tasks["forget"], settings, max_tokens)  # with the same batch
+    parts = {"retain": kept, "forget": lost}
     with opened(loaded, out, resume) as store:
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}

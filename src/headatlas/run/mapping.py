@@ -1,31 +1,32 @@
-"""`map_heads`: tasks -> atlas, by causal head gating."""
+"""`map_heads`: tasks -> atlas, by causal head gating or by one of the methods that stand beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 
-from headatlas.atlas import Atlas, Run, Store, open_atlas
-from headatlas.core import AtlasError, RequestError
-from headatlas.method import STAGES, GateFit, RowTable, evaluate, random_starts, resolve
+from headatlas.atlas import Atlas, Run, open_atlas
+from headatlas.core import RequestError, method_named
+from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
+from headatlas.run.effects import ITEMS, measure_effects
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
-from headatlas.task import Task, load_task
+from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
+from headatlas.task import Task
 
-__all__ = ["distinct_tasks", "map_heads", "opened", "report_rows", "require_place", "require_sound"]
+__all__ = ["map_heads", "require_settings"]
 
 
 def map_heads(
     model: Model | str,
     tasks: str | Path | Task | Sequence[str | Path | Task],
     *,
+    method: str = "gating",
     out: str | Path | None = None,
     resume: bool = False,
     preset: str = "quick",
@@ -33,6 +34,7 @@ def map_heads(
     updates: int | None = None,
     batch: int | None = None,
     objective: str | None = None,
+    items: int | None = None,
     max_tokens: int | None = None,
     progress: Progress | None = None,
     checkpoint_seconds: float = 30.0,
@@ -41,14 +43,26 @@ def map_heads(
 
     With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
     tasks and seeds to it). A seed's result does not depend on which seeds are fitted beside it.
+
+    `method` takes another one of `METHODS` instead: the effect of every head on the loss of `items` items
+    (32 by default), which each seed draws anew (one seed by default).
     """
-    asked = {
-        "seeds": seeds,
-        "updates": updates,
-        "batch": batch,
-        "objective": objective,
-        "max_tokens": max_tokens,
-    }
+    method = method_named(method)
+    own = {"updates": updates, "batch": batch, "objective": objective}
+    require_settings(method, preset, items, **own)
+    if method != "gating":
+        return measure_effects(
+            model,
+            tasks,
+            method,
+            out=out,
+            resume=resume,
+            seeds=1 if seeds is None else seeds,
+            items=ITEMS if items is None else items,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+    asked = {"seeds": seeds, **own, "max_tokens": max_tokens}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     chosen = distinct_tasks(tasks)
@@ -57,78 +71,30 @@ def map_heads(
     ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
     with opened(loaded, out, resume) as store:
         runs = store.add(
-            *(describe(loaded, "gating", task.name, task.facts, task.settings, given) for task in ready)
+            *(describe(loaded, "gating", task.name, task.facts, fitted, given) for task, fitted in ready)
         )
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
-        for run, task in zip(runs, ready, strict=True):
-            _map(fitter, run, task)
+        for run, (task, fitted) in zip(runs, ready, strict=True):
+            _map(fitter, run, task, fitted)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
 
 
-def require_sound(
-    tasks: Sequence[Task], max_tokens: int | None, out: str | Path | None, resume: bool
-) -> None:
-    """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
-    if max_tokens is not None and max_tokens < 2:
-        raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
-    require_place(out, resume)
-    for task in tasks:
-        task.require_readable()
+def require_settings(method: str, preset: str, items: int | None, **gating: Any) -> None:
+    """Nothing is asked for that the method does not have."""
+    if method == "gating":
+        if items is not None:
+            raise RequestError("gating sees other items at every update; 'items' is for the other methods.")
+        return
+    given = [name for name, value in gating.items() if value is not None]
+    given += ["preset"] if preset != "quick" else []
+    if given:
+        raise RequestError(f"{given[0]!r} is a setting of gating; {method} has 'seeds' and 'items'.")
 
 
-def require_place(out: str | Path | None, resume: bool) -> None:
-    """Can an atlas be written there? One that is there is gone on with only if that is asked for."""
-    if out is not None:
-        _require_new(Path(out), resume)
-        Store.require_writable(Path(out))
-
-
-def _require_new(out: Path, resume: bool) -> None:
-    if Store.exists(out) and not resume:
-        raise AtlasError(
-            f"{out} holds an atlas already; --resume (resume=True) goes on with it or adds to it."
-        )
-
-
-@contextmanager
-def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store]:
-    """The folder, locked; without `out` one that goes away again. Made only when the request is sound, and
-    all that is in it is read once: damage is to be known now, not after hours."""
-    with ExitStack() as stack:
-        root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
-        new = not Store.exists(root)
-        store = stack.enter_context(Store.writing(root, model.spec))
-        if not new:
-            _require_new(root, resume)
-            open_atlas(root)
-        yield store
-
-
-def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> list[Task]:
-    """The tasks, no two of one name."""
-    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Path | Task) else tasks)]
-    names = [task.name for task in chosen]
-    if not names:
-        raise RequestError("no task is given.")
-    for name in names:
-        if names.count(name) > 1:
-            raise RequestError(f"two tasks are named {name!r}; each needs a name of its own.")
-    return chosen
-
-
-def report_rows(progress: Progress, task: Prepared) -> None:
-    """What was left out, and why."""
-    seen, spec = task.facts["records"], task.facts["spec"]
-    if spec["shortest"] is None and seen > spec["rows"]:
-        progress.note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
-    if long := task.rows.too_long:
-        progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
-
-
-def _map(fitter: Fitter, run: Run, task: Prepared) -> None:
-    model, store, settings = fitter.model, fitter.store, task.settings
+def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings) -> None:
+    model, store = fitter.model, fitter.store
     report_rows(fitter.progress, task)
     if not run.baseline:
         run = store.update(run, baseline=measure_baseline(model, task.held_out))

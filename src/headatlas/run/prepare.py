@@ -18,7 +18,16 @@ from headatlas.method import GatingSettings, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
-__all__ = ["Prepared", "describe", "made_with", "measure_baseline", "prepare", "worse_than_chance"]
+__all__ = [
+    "Prepared",
+    "describe",
+    "identified",
+    "made_with",
+    "measure_baseline",
+    "prepare",
+    "read_rows",
+    "worse_than_chance",
+]
 
 #: raised when the same settings would give other numbers than before
 _ALGORITHM = 1
@@ -30,31 +39,36 @@ _NOT_IDENTITY = ("seeds",)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task's rows for one model, and the settings with a batch that suits them.
-
-    `held_out` is a fixed fair choice of the rows that are held out.
-    """
+    """A task's rows for one model. `held_out` is a fixed fair choice of the rows that are held out."""
 
     name: str
     rows: Rows
-    settings: GatingSettings
     held_out: Sequence[Row]
     facts: dict[str, Any]
 
 
-def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int | None) -> Prepared:
-    """Read, tokenise and measure; refused if there is less than a batch."""
+def prepare(
+    model: Model, task: Task, settings: GatingSettings, max_tokens: int | None
+) -> tuple[Prepared, GatingSettings]:
+    """The rows, and the settings with a batch that suits them; refused if there is less than a batch."""
+    ready = read_rows(model, task, max_tokens, settings.held_out)
+    train = ready.rows.train
+    settings = settings.for_targets(sum(len(row.target) for row in train) / len(train))
+    assert settings.batch is not None
+    if len(train) < settings.batch:
+        raise TaskError(
+            f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
+            f"{settings.batch}; give more rows or a smaller --batch."
+        )
+    return ready, settings
+
+
+def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -> Prepared:
+    """Read and tokenise; at most so many rows are held out."""
     first, why = model.first_tokens()
     items = task.items(model.tokenizer)
     rows = encode(items, model.tokenizer, first=first, max_tokens=_limit(model, max_tokens), name=task.name)
-    settings = settings.for_targets(sum(len(row.target) for row in rows.train) / len(rows.train))
-    assert settings.batch is not None
-    if len(rows.train) < settings.batch:
-        raise TaskError(
-            f"task {task.name!r} has {len(rows.train)} rows to fit with, fewer than a batch of "
-            f"{settings.batch}; give more rows or a smaller --batch."
-        )
-    places = draw(len(rows.test), min(settings.held_out, len(rows.test)), 0, 0, 9)  # records may come sorted
+    places = draw(len(rows.test), min(held_out, len(rows.test)), 0, 0, 9)  # records may come sorted
     facts = {
         "version": task.spec.version,
         "licence": task.spec.licence,
@@ -69,7 +83,7 @@ def prepare(model: Model, task: Task, settings: GatingSettings, max_tokens: int 
         "first_tokens": list(first),
         "first_tokens_because": why,
     }
-    return Prepared(task.name, rows, settings, [rows.test[place] for place in places], facts)
+    return Prepared(task.name, rows, [rows.test[place] for place in places], facts)
 
 
 def _limit(model: Model, asked: int | None) -> int:
@@ -96,22 +110,37 @@ def describe(
     settings: GatingSettings,
     given: dict[str, Any],
 ) -> Run:
-    """The entry of a run, with the hash of everything that its numbers depend on."""
+    """The entry of a run of gating."""
     resolved = settings.to_json()
+    decides = {key: value for key, value in resolved.items() if key not in _NOT_IDENTITY}
+    return identified(model, method, name, facts, {"given": given, "resolved": resolved}, decides, _ALGORITHM)
+
+
+def identified(
+    model: Model,
+    method: str,
+    name: str,
+    facts: dict[str, Any],
+    settings: dict[str, Any],
+    decides: dict[str, Any],
+    algorithm: int,
+) -> Run:
+    """The entry of a run, with the hash of everything that its numbers depend on: the weights, the task and
+    what `decides`. `algorithm` is raised when the same would give other numbers than before."""
     parts = facts.get("parts", {name: facts})
     decides = {
         "method": method,
-        "algorithm": _ALGORITHM,
+        "algorithm": algorithm,
         "weights": model.spec.content_hash,
         "dtype": model.spec.dtype,
         "device": model.device.type,
         "tasks": {part: _task_decides(one) for part, one in parts.items()},
-        **{key: value for key, value in resolved.items() if key not in _NOT_IDENTITY},
+        **decides,
     }
     decides = json.loads(json.dumps(decides))  # as it will be read again
     identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    settings_said = {"given": given, "resolved": resolved, "decides": decides}
-    return Run(method, name, identity, facts, json.loads(json.dumps(settings_said)), {}, made_with(model))
+    said = json.loads(json.dumps({**settings, "decides": decides}))
+    return Run(method, name, identity, facts, said, {}, made_with(model))
 
 
 def made_with(model: Model) -> dict[str, str]:

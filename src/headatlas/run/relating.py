@@ -27,8 +27,8 @@ from headatlas.method import (
 )
 from headatlas.model import SOURCES, Model, load_model
 from headatlas.run.fitting import Progress, Silence
-from headatlas.run.mapping import opened, require_place
 from headatlas.run.prepare import made_with
+from headatlas.run.requests import opened, require_place
 from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, distinct_relations
 
 __all__ = ["relate_heads", "require_request"]

@@ -1,0 +1,93 @@
+"""`headatlas map --method …`: what single heads do to a task, with a bar and in a few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from headatlas.cli.progress import ShownProgress, counted
+from headatlas.core import EFFECT_METHODS, Head
+
+if TYPE_CHECKING:
+    from headatlas import Atlas, Model, Task
+
+__all__ = ["show_effects"]
+
+#: heads that are named on each side
+_NAMED = 6
+
+
+def show_effects(
+    loaded: Model,
+    tasks: Sequence[Task],
+    method: str,
+    out: str,
+    *,
+    resume: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Measure, then say which heads help most and which hurt most."""
+    from headatlas import map_heads
+
+    console = Console(soft_wrap=True, highlight=False)
+    if not as_json:
+        spec = loaded.spec
+        console.print(
+            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
+            f"{method}: {EFFECT_METHODS[method]}"
+        )
+    with ShownProgress(as_json, tasks=[one.name for one in tasks]) as progress:
+        atlas = map_heads(loaded, tasks, method=method, out=out, resume=resume, progress=progress, **given)
+    found = [_described(atlas, task.name, method) for task in tasks]
+    if as_json:
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": found}))
+        return
+    for one in found:
+        _show(console, one)
+
+
+def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
+    effects = atlas.effects(task, method).mean("seed")
+    seeds = atlas.effects(task, method).seed.values.tolist()
+    facts = [atlas.effect(task, method, seed).facts for seed in seeds]
+    values = effects["effect"].values
+    order = np.argsort(np.where(np.isnan(values), np.inf, -values).ravel(), kind="stable")
+    places = [divmod(int(place), values.shape[1]) for place in order[: int((~np.isnan(values)).sum())]]
+    heads = [
+        {
+            "head": str(Head(*place)),
+            "effect": float(values[place]),
+            "error": float(effects["error"].values[place]),
+        }
+        for place in places
+    ]
+    return {
+        "task": task,
+        "seeds": len(seeds),
+        "items": int(facts[0]["items"]),
+        "nll": float(np.mean([one["nll"] for one in facts])),
+        "whole": float(np.mean([one["whole"] for one in facts])),
+        "heads": heads,
+    }
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
+    console.print(
+        f"\n[bold]{escape(found['task'])}[/], {counted(found['seeds'], 'seed')} of "
+        f"{counted(found['items'], 'item')}, loss {found['nll']:.2f} nats"
+    )
+    helping = [one for one in found["heads"] if one["effect"] > 0][:_NAMED]
+    hurting = [one for one in reversed(found["heads"]) if one["effect"] < 0][:_NAMED]
+    for word, heads in (("helps", helping), ("hurts", hurting)):
+        texts = [f"{one['head']} {one['effect']:+.3f} ± {one['error']:.3f}" for one in heads]
+        lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
+        for number, line in enumerate(lines):
+            console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
+    console.print(f"  all heads changed at once: {found['whole']:+.2f} nats")

@@ -1,0 +1,115 @@
+"""Effects of single heads on tasks -> atlas: the methods that stand beside gating."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from headatlas.atlas import Atlas, EffectMap, Run, Store, open_atlas
+from headatlas.core import RequestError
+from headatlas.method import STAND_INS, STEPS_ALONG, HeadEffects, ablate, attribute, draw, mediate
+from headatlas.model import Model, load_model
+from headatlas.run.fitting import Progress, Silence
+from headatlas.run.prepare import Prepared, identified, made_with, read_rows
+from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
+from headatlas.task import Task
+
+__all__ = ["ITEMS", "add_effects", "measure_effects", "require_numbers"]
+
+#: raised when the same settings would give other numbers than before
+_ALGORITHM = 1
+ITEMS = 32
+_MOST = {"seeds": 1000, "items": 100_000}
+
+
+def measure_effects(
+    model: Model | str,
+    tasks: str | Path | Task | Sequence[str | Path | Task],
+    method: str,
+    *,
+    out: str | Path | None,
+    resume: bool,
+    seeds: int,
+    items: int,
+    max_tokens: int | None,
+    progress: Progress | None,
+) -> Atlas:
+    """See `map_heads`."""
+    require_numbers(seeds, items)
+    chosen = distinct_tasks(tasks)
+    require_sound(chosen, max_tokens, out, resume)
+    loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+    ready = [read_rows(loaded, task, max_tokens, 0) for task in chosen]
+    progress = progress or Silence()
+    with opened(loaded, out, resume) as store:
+        for task in ready:
+            report_rows(progress, task)
+        add_effects(loaded, store, ready, method, seeds, items, progress)
+        atlas = open_atlas(store.root)
+    atlas.path = None if out is None else Path(out)
+    return atlas
+
+
+def require_numbers(seeds: int, items: int) -> None:
+    for name, value in (("seeds", seeds), ("items", items)):
+        if not 1 <= value <= _MOST[name]:
+            raise RequestError(f"{name} is {value}; allowed are 1 to {_MOST[name]:,}.")
+
+
+def add_effects(
+    model: Model,
+    store: Store,
+    tasks: Sequence[Prepared],
+    method: str,
+    seeds: int,
+    items: int,
+    progress: Progress,
+) -> None:
+    """See to it that the effects of these tasks are in the store."""
+    runs = store.add(*(_describe(model, method, task, seeds, items) for task in tasks))
+    for run, task in zip(runs, tasks, strict=True):
+        for seed in range(seeds):
+            if seed not in store.measured(run):
+                _measure(model, store, run, task, seed, items, progress)
+
+
+def _describe(model: Model, method: str, task: Prepared, seeds: int, items: int) -> Run:
+    decides: dict[str, Any] = {"items": items}
+    if method == "attribute-integrated":
+        decides["steps"] = STEPS_ALONG
+    settings = {"given": {"seeds": seeds, "items": items}, "resolved": {"seeds": seeds, **decides}}
+    return identified(model, method, task.name, task.facts, settings, decides, _ALGORITHM)
+
+
+def _measure(
+    model: Model, store: Store, run: Run, task: Prepared, seed: int, items: int, progress: Progress
+) -> None:
+    train = task.rows.train
+    rows = [train[place] for place in draw(len(train), min(items, len(train)), 0, seed, 11)]
+    what = f"{task.name}: {run.method}" + (f", seed {seed}" if seed else "")
+    began = time.monotonic()
+    found = _way(run.method, seed)(model, rows, progress=partial(progress.heads, what))
+    facts = {
+        "items": found.rows,
+        "nll": found.plain,
+        "whole": found.whole,
+        "seconds": time.monotonic() - began,
+        "made_with": made_with(model),
+    }
+    store.write_effects(
+        EffectMap(run.method, run.task, seed, run.identity, found.values, found.errors, facts)
+    )
+
+
+def _way(method: str, seed: int) -> Callable[..., HeadEffects]:
+    """What measures the effects of all heads on some rows."""
+    kind, _, way = method.partition("-")
+    if kind == "ablate":
+        assert way in STAND_INS
+        return partial(ablate, instead=way, seed=seed)
+    if kind == "attribute":
+        return partial(attribute, steps=STEPS_ALONG if way == "integrated" else None)
+    return partial(mediate, seed=seed)

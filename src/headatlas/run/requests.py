@@ -1,0 +1,77 @@
+"""What is asked for, looked at before any work is done; and the folder that it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from headatlas.atlas import Store, open_atlas
+from headatlas.core import AtlasError, RequestError
+from headatlas.model import Model
+from headatlas.run.fitting import Progress
+from headatlas.run.prepare import Prepared
+from headatlas.task import Task, load_task
+
+__all__ = ["distinct_tasks", "opened", "report_rows", "require_place", "require_sound"]
+
+
+def require_sound(
+    tasks: Sequence[Task], max_tokens: int | None, out: str | Path | None, resume: bool
+) -> None:
+    """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
+    if max_tokens is not None and max_tokens < 2:
+        raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
+    require_place(out, resume)
+    for task in tasks:
+        task.require_readable()
+
+
+def require_place(out: str | Path | None, resume: bool) -> None:
+    """Can an atlas be written there? One that is there is gone on with only if that is asked for."""
+    if out is not None:
+        _require_new(Path(out), resume)
+        Store.require_writable(Path(out))
+
+
+def _require_new(out: Path, resume: bool) -> None:
+    if Store.exists(out) and not resume:
+        raise AtlasError(
+            f"{out} holds an atlas already; --resume (resume=True) goes on with it or adds to it."
+        )
+
+
+@contextmanager
+def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store]:
+    """The folder, locked; without `out` one that goes away again. Made only when the request is sound, and
+    all that is in it is read once: damage is to be known now, not after hours."""
+    with ExitStack() as stack:
+        root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
+        new = not Store.exists(root)
+        store = stack.enter_context(Store.writing(root, model.spec))
+        if not new:
+            _require_new(root, resume)
+            open_atlas(root)
+        yield store
+
+
+def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> list[Task]:
+    """The tasks, no two of one name."""
+    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Path | Task) else tasks)]
+    names = [task.name for task in chosen]
+    if not names:
+        raise RequestError("no task is given.")
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two tasks are named {name!r}; each needs a name of its own.")
+    return chosen
+
+
+def report_rows(progress: Progress, task: Prepared) -> None:
+    """What was left out, and why."""
+    seen, spec = task.facts["records"], task.facts["spec"]
+    if spec["shortest"] is None and seen > spec["rows"]:
+        progress.note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
+    if long := task.rows.too_long:
+        progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
