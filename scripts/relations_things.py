@@ -190,7 +190,6 @@ OpenAI: ChatGPT, Codex, GPT, Sora, Whisper;
 Oracle: Java, MySQL, Solaris, VirtualBox;
 Palm: Treo;
 PepsiCo: Aquafina, Gatorade, Mountain Dew;
-Pfizer: Viagra;
 Philips: Sonicare;
 Piaggio: Vespa;
 Pixar: Toy Story;

@@ -18,7 +18,7 @@ clean propre, close fermer, closed fermé, clothes vêtements, cloud nuage, coat
 froid, color couleur, come venir, common commun, company entreprise, complete complet, cook cuisiner, cook
 cuisinier, cotton coton, count compter, country pays, court cour, cow vache, cry pleurer, cup tasse, cut
 couper, dance danser, daughter fille, day jour, days jours, dead mort, dear cher, death mort, December
-décembre, delay retard, development développement, die mourir, difficult difficile, dinner dîner, dirty
+décembre, development développement, die mourir, difficult difficile, dinner dîner, dirty
 sale, disease maladie, do faire, doctor médecin, dog chien, door porte, dream rêver, dream rêve, dress
 robe, drink boire, drive conduire, dry sec, duck canard, during pendant, each chaque, ear oreille, earth
 terre, east est, easy facile, eat manger, egg œuf, eight huit, elephant éléphant, empty vide, end fin,
@@ -95,7 +95,7 @@ preguntar, August agosto, aunt tía, autumn otoño, back espalda, bad malo, badl
 panadero, bank banco, be ser, beach playa, bear oso, beautiful hermoso, beauty belleza, because porque,
 bed cama, bee abeja, beer cerveza, before antes, begin empezar, beginning principio, behind detrás,
 Belgium Bélgica, believe creer, belly vientre, between entre, bicycle bicicleta, big grande, bird pájaro,
-birth nacimiento, birthday cumpleaños, bitter amargo, black negro, blood sangre, blue azul, boat barco,
+birth nacimiento, birthday cumpleaños, bitter amargo, blood sangre, blue azul, boat barco,
 body cuerpo, bone hueso, book libro, books libros, bottle botella, boy chico, brain cerebro, brave
 valiente, bread pan, break romper, breakfast desayuno, bridge puente, brother hermano, brown marrón, build
 construir, bull toro, bus autobús, but pero, butcher carnicero, butter mantequilla, butterfly mariposa,

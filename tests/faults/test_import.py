@@ -131,8 +131,13 @@ def test_rows_are_counted_with_blank_lines(tmp_path):
     with pytest.raises(RequestError, match="row 5 has the score 7"):
         import_table(file, tmp_path / "atlas")
     file.write_text("relation,layer,head,score\na,0,0,0.5\na,0,1,0.5,6\n")
-    with pytest.raises(RequestError, match=r"cannot be read.*line 3"):
+    with pytest.raises(RequestError, match=r"row 3 has more fields than the header \(4\)"):
         import_table(file, tmp_path / "atlas")
+    file.write_text("relation,layer,head,score\na,0,0,0,91\n")  # a decimal comma
+    with pytest.raises(RequestError, match="row 2 has more fields"):
+        import_table(file, tmp_path / "atlas")
+    file.write_text("relation,layer,head,score\na,0,0,0.5,,\n")  # as spreadsheets write it
+    assert import_table(file, tmp_path / "atlas").relations == ["a"]
 
 
 def changed(row, **values):

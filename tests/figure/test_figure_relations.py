@@ -197,7 +197,7 @@ def test_what_was_not_measured_like_the_others_is_named(from_scores):
     assert left_out + "english-french (n = 29)." in caption(figure)
     maps = plot_relations(atlas)
     assert headers(maps) == ["Number → digit (n = 84†)", "Plural (n = 100)"]
-    assert caption(maps).startswith("† measured in texts") and left_out in caption(maps)
+    assert caption(maps).startswith("† " + wanted) and left_out in caption(maps)
     assert caption(plot_relations(atlas, "plural")) == ""
     with pytest.raises(RequestError, match=r"too few pairs .* in next-year"):
         plot_relations(atlas, ["next-year"])

@@ -134,7 +134,7 @@ def test_the_source_that_agrees_with_texts_is_taken(strength, expected):
     """A first MLP that hardly writes leaves the embedding on top of the stream; a loud one covers it."""
     model = model_by_hand(mlp=strength, attention=1e-3)
     ready = relations_for(model, RELATIONS)
-    choice = choose_source(Writer(model), ready, [1] * 4)
+    choice = choose_source(Writer(model), ready, 1)
     other = {"embedding": "first_mlp", "first_mlp": "embedding"}[expected]
     assert choice.source == expected
     assert choice.agreement[expected] == pytest.approx(1) and choice.agreement[other] < 0.7
@@ -152,9 +152,28 @@ def test_where_there_is_no_difference_the_published_source_is_taken():
     model = model_by_hand()
     for block in model.hf.model.layers:
         block.self_attn.o_proj.weight.zero_()
-    choice = choose_source(Writer(model), relations_for(model, RELATIONS), [1] * 4)
+    choice = choose_source(Writer(model), relations_for(model, RELATIONS), 1)
     assert choice.source == "first_mlp" and set(choice.agreement.values()) == {0.0}
-    assert "show no difference (first_mlp 0.00, embedding 0.00)" in choice.because
+    assert "hardly tell (first_mlp 0.00, embedding 0.00)" in choice.because
+
+
+def test_the_source_is_judged_by_the_built_in_relations_where_they_can_be_measured(monkeypatch):
+    """It is the model's, not that of what happens to be asked for. Here the "built-in" one tells the sources
+    apart, and the one that is asked for would favour the other."""
+    from headatlas.method import relating
+
+    model = model_by_hand(mlp=0.1, attention=1e-3)
+    plain, asked = relating.relations_for, relations_for(model, RELATIONS)
+    monkeypatch.setattr(relating, "relations_for", lambda m, r: asked if r is None else plain(m, r))
+    alone = choose_source(Writer(model), asked, 10)
+    for some in (asked[:1], asked[2:], ()):
+        assert choose_source(Writer(model), some, 1) == alone
+    assert choose_source(Writer(model), ()).agreement
+
+
+def test_without_any_relation_to_judge_by():
+    choice = choose_source(Writer(model_by_hand()), ())
+    assert choice.source == "first_mlp" and "no relation to judge by" in choice.because
 
 
 def test_salient_tokens():

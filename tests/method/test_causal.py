@@ -141,8 +141,18 @@ def test_as_many_random_heads_as_top_heads_at_every_step(model, monkeypatch):
     assert curves == [list(found.steps)] * 4
 
 
-def test_controls_are_other_relations_with_other_heads(model):
+def test_a_control_is_something_that_the_model_can_do(model):
+    """This one never copies: there is nothing to be lost."""
+    copying = relation_of("same", [(word, word) for word in range(1, WORDS)], prompt="{source} w0")
+    given = scores(CARRIES, same=[IDLE])
+    assert causal_check(model, given, NEXT, controls=[copying], steps=(0, 1), draws=1).controls == {}
+
+
+def test_controls_are_other_relations_with_other_heads(model, monkeypatch):
     """The same heads are off, another relation is asked."""
+    from headatlas.method import causal
+
+    monkeypatch.setattr(causal, "_KNOWN", 0.0)
     copying = relation_of("same", [(word, word) for word in range(1, WORDS)], prompt="{source} w0")
     also = relation_of("also next", CYCLE[::-1], prompt="{source} w0")
     unscored = relation_of("unscored", CYCLE[:30], prompt="{source} w0")

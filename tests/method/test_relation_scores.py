@@ -12,7 +12,7 @@ from torch.nn import functional
 from headatlas import RequestError, UnknownNameError, gates, load_model
 from headatlas.method import TEMPLATES, choose_k, dynamic_scores, relation_scores, relations_for
 from headatlas.method.in_text import text_scores
-from headatlas.method.relations import Writer
+from headatlas.method.relations import Writer, sampled
 from headatlas.task import Relation
 from support.relations import WORDS, by_helpers, clear_pairs, relation_of, shares, words
 from support.tiny import build_tiny
@@ -239,12 +239,13 @@ def test_the_source_is_said(llama):
 
 @pytest.mark.parametrize("name", ["llama", "gemma3_text"])
 def test_the_agreement_is_the_concordance_over_heads_with_texts(name):
-    """On at most 16 pairs of each relation, spread over the list: every third of 40."""
+    """On at most 16 pairs of each relation: a fair sample of the 40."""
     model = load_model(build_tiny(name), tokenizer=words(), check=False)
     pairs = random_pairs(40, seed=5)
     assert len(pairs) == 40
     auto = relation_scores(model, relation_of("r", pairs), k=40)
-    both = pairs[::3]
+    both = sampled(pairs, 16)
+    assert len(set(both)) == 16
     (ready,) = relations_for(model, relation_of("r", both))
     forced = text_scores(Writer(model), [ready.pairs], [40], TEMPLATES[:1], ["forced"])["forced"][0, 0]
     for source in ("embedding", "first_mlp"):

@@ -33,8 +33,8 @@ def by_brute_force(model, source):
     for head in model.spec:
         x = vectors["embedding" if model.attention(head.layer).value.layer == 0 else source]
         value, output = (weight.double() for weight in model.value_output(head.layer, head.head))
-        gain = model.output_gain(head.layer)
-        written = x @ value @ (output if gain is None else output * gain.double())
+        norm = model.norm_after(head.layer)
+        written = x @ value @ (output if norm is None else output * norm.gain.double())
         strength = (written.norm(dim=1) / x.norm(dim=1)).nan_to_num(0)
         found[head.layer, head.head] = (
             strength.detach().numpy(), (written @ model.unembedding().double()).detach().numpy(),

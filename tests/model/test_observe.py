@@ -1,4 +1,4 @@
-"""`observe` and `output_gain` against hooks on the modules by their names, and single-precision sources."""
+"""`observe` and `norm_after` against hooks on the modules by their names, and single-precision sources."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def test_the_weights_of_a_norm_after_attention(name):
     model = load_model(build_tiny(name), check=False)
     for layer, block in enumerate(model.hf.model.layers):
         expected = GAINS[name](block)
-        assert torch.allclose(model.output_gain(layer), expected, rtol=1e-5)
+        norm = model.norm_after(layer)
+        assert torch.allclose(norm.gain, expected, rtol=1e-5) and not norm.centres
         assert expected.std() > 0.1  # no trivial weights
 
 
@@ -111,7 +112,7 @@ def test_the_weights_of_a_norm_after_attention(name):
 def test_the_gain_is_what_the_stream_gets(name):
     """What is added to the stream is what W_O wrote times the gain, up to one number per position."""
     model = load_model(build_tiny(name), check=False)
-    gains = [model.output_gain(layer) for layer in range(3)]
+    gains = [model.norm_after(layer).gain for layer in range(3)]
     written, added = {}, {}
     for layer, block in enumerate(model.hf.model.layers):
 
@@ -133,7 +134,23 @@ def test_the_gain_is_what_the_stream_gets(name):
 @pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_neox", "gptj", "mixtral", "cohere", "phi", "bert"])
 def test_where_no_norm_follows_there_is_no_gain(name):
     model = load_model(build_tiny(name), check=False)
-    assert [model.output_gain(layer) for layer in range(3)] == [None] * 3
+    assert [model.norm_after(layer) for layer in range(3)] == [None] * 3
+
+
+@torch.no_grad()
+def test_a_norm_after_attention_that_takes_off_the_mean():
+    """By its own formula: what comes out is the centred vector times the weights, up to a positive number."""
+    model = load_model(build_tiny("gemma2"), check=False)
+    for block in model.hf.model.layers:
+        old = block.post_attention_layernorm
+        block.post_attention_layernorm = torch.nn.LayerNorm(48, bias=False)
+        block.post_attention_layernorm.weight.copy_(1 + old.weight)
+    vectors = torch.randn(5, 48, generator=torch.Generator().manual_seed(0)) + 2
+    for layer, block in enumerate(model.hf.model.layers):
+        norm = model.norm_after(layer)
+        assert norm.centres
+        ratio = block.post_attention_layernorm(vectors) / norm(vectors)
+        assert (ratio > 0).all() and torch.allclose(ratio, ratio[:, :1].expand_as(ratio), rtol=1e-3)
 
 
 HALVES = [

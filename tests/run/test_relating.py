@@ -105,7 +105,13 @@ def test_the_atlas_says_how_it_was_made(made):
     folder, atlas, _ = made
     run = atlas.runs["relations", "next"]
     assert run.task_facts["content_hash"] == NEXT.content_hash and run.made_with["headatlas"]
-    assert run.settings["decides"]["source"] == "auto"
+    assert run.settings["given"]["source"] == "auto"
+    assert run.settings["decides"]["source"] == atlas.notes["source"][1]["source"]
+    assert atlas.relation_scores().sel(relation="next")["source"] == run.settings["decides"]["source"]
+    # what is measured in texts depends on what goes before them, what is read off weights does not
+    assert "first_tokens" in atlas.runs["forced", "next"].settings["decides"]
+    assert "first_tokens" in atlas.runs["relations", "phrase"].settings["decides"]
+    assert "first_tokens" not in run.settings["decides"]
     data = json.loads((folder / "atlas.json").read_text())
     assert {one["method"] for one in data["runs"]} == {"relations", "attending", "forced"}
 
@@ -114,13 +120,14 @@ def test_what_is_there_is_not_made_again(model, made, tmp_path):
     import shutil
 
     folder = shutil.copytree(made[0], tmp_path / "atlas")
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.safetensors")}
+    known = [path for path in folder.rglob("*.safetensors") if path.stem != "source"]
+    before = {path: path.stat().st_mtime_ns for path in known}
     watch = Watch()
     more = Relation("more", "knowledge", pairs(40, 7))
     atlas = relate_heads(model, [*ALL, more], out=folder, resume=True, progress=watch)
     assert "more" in atlas.relations
     assert [work[0] for work in watch.works] == ["weights"]  # the source is the one chosen before
-    assert "as for the relations before" in watch.notes[0]
+    assert made[2].notes[0] == watch.notes[0] and "source vectors: " in watch.notes[0]
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -130,8 +137,14 @@ def test_other_settings_are_refused(model, made, tmp_path):
     folder = shutil.copytree(made[0], tmp_path / "atlas")
     with pytest.raises(AtlasError, match=r"has 'next' already, made with k 10 instead of 3"):
         relate_heads(model, [NEXT], out=folder, resume=True, k=3)
-    with pytest.raises(AtlasError, match=r"made with source auto instead of embedding"):
-        relate_heads(model, [NEXT], out=folder, resume=True, source="embedding")
+    chosen = made[1].notes["source"][1]["source"]
+    other = {"embedding": "first_mlp", "first_mlp": "embedding"}[chosen]
+    with pytest.raises(AtlasError, match=f"source vectors '{chosen}', and these would be with '{other}'"):
+        relate_heads(model, [NEXT], out=folder, resume=True, source=other)
+    more = Relation("more", "knowledge", pairs(40, 7))
+    with pytest.raises(AtlasError, match="source vectors"):  # of other relations too: they are compared
+        relate_heads(model, [more], out=folder, resume=True, source=other)
+    relate_heads(model, [NEXT], out=folder, resume=True, source=chosen)  # what auto came to
     with pytest.raises(AtlasError, match=r"other items"):
         relate_heads(model, [Relation("next", "algorithmic", pairs(50))], out=folder, resume=True)
     with pytest.raises(AtlasError, match="holds an atlas already"):

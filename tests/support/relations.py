@@ -121,8 +121,8 @@ def by_helpers(model: Model, source: str) -> dict[tuple[int, int], np.ndarray]:
     for head in model.spec:
         lowest = model.attention(head.layer).value.layer == 0
         value, output = (weight.double() for weight in model.value_output(head.layer, head.head))
-        gain = model.output_gain(head.layer)
-        factor: Tensor | float = 1.0 if gain is None else gain.double()
+        norm = model.norm_after(head.layer)
+        factor: Tensor | float = 1.0 if norm is None else norm.gain.double()
         x = vectors["embedding" if lowest else source]
         found[head.layer, head.head] = (x @ value @ (output * factor) @ unembedding).detach().numpy()
     return found

@@ -119,10 +119,14 @@ class Atlas:
 
     def trajectory(self, task: str, fit: str, method: str = "gating") -> xr.DataArray:
         """[seed, update, layer, head]: the gates on their way, at the updates that were kept."""
-        fits = [self.fit(task, seed, fit, method) for seed in self._finished_seeds(task, method)]
+        seeds = self._finished_seeds(task, method)
+        imported = f"{task!r} has no trajectories: its gates were imported."
+        if "imported_from" in self.runs[method, task].task_facts:
+            raise AtlasError(imported)
+        fits = [self.fit(task, seed, fit, method) for seed in seeds]
         updates = fits[0].path_updates
         if not len(updates):
-            raise AtlasError(f"{task!r} has no trajectories: its gates were imported.")
+            raise AtlasError(imported)
         values = np.stack([one.path for one in fits])
         layers, heads = self.spec.shape
         return xr.DataArray(
@@ -230,7 +234,8 @@ class Atlas:
 
     def relation_scores(self, method: str = "relations") -> xr.DataArray:
         """[relation, direction, layer, head]: shares of pairs; along `relation` also `category`, `kind`,
-        `pairs`, `single`, `listed` and `k`. `method` "attending" or "forced": the dynamic scores."""
+        `pairs`, `single`, `listed`, `k` and `source` (the source vectors). `method` "attending" or
+        "forced": the dynamic scores."""
         names = [name for name in self.relations if (method, name) in self._scores]
         if not names:
             raise AtlasError(
@@ -252,6 +257,7 @@ class Atlas:
                 ("listed", 0),
                 ("k", 0),
                 ("whole", True),
+                ("source", ""),
             )
         }
         return found.assign_coords(extra)
@@ -312,6 +318,7 @@ class Atlas:
         return tuple(
             SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
             for token, strength, mapped in rows
+            if strength > 0  # a head that writes nothing amplifies nothing
         )
 
     def to_table(self) -> pd.DataFrame:

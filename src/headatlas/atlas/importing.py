@@ -1,8 +1,8 @@
 """Scores made elsewhere -> an atlas.
 
 A table has one line per score: `layer`, `head`, `score` (or `value`), and `relation` or `task`; if there are
-such columns also `model`, `category`, `direction`, `seed`, `fit` and `method` (so that what `headatlas table`
-writes can be read again).
+such columns also `model`, `category`, `direction`, `seed`, `fit` and `method`. What `headatlas table`
+writes can be read again: the values, not what is known beside them (categories of own relations, pairs, k).
 
 - A relation's score lies in 0..1; of several seeds the mean is kept.
 - A task's score lies in -1..1: above zero the head helps the task, below it hurts. It is kept as gates, the
@@ -12,6 +12,7 @@ writes can be read again).
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ from headatlas.core import DIRECTIONS, FITS, AtlasError, ModelSpec, RequestError
 __all__ = ["import_table"]
 
 _METHODS = {"task": ("gating", "contrast"), "relation": ("relations", "attending", "forced")}
-#: layers, heads and seeds: more is a mistake
-_MOST = 100_000
+#: layers and heads, and seeds: more is a mistake
+_MOST, _MOST_SEEDS = 2000, 100_000
 _KEYS = ("method", "task", "relation", "seed", "fit", "direction", "layer", "head")
 
 
@@ -65,7 +66,8 @@ def import_table(
     """Read a table of scores (CSV, Parquet, or a data frame) into the atlas folder `out`.
 
     `model` picks the lines of one model, or names it if the table does not. The shape is that of the table
-    unless `layers` and `heads` say it; a head that no line names is not there. `resume` adds to an atlas.
+    unless `layers` and `heads` say it, each layer as wide as its last head; a head that no line names has no
+    scores. `resume` adds to an atlas.
     `categories` are those of relations of which the table names none ("other" otherwise).
     """
     found = _sound(_read(table), model)
@@ -80,7 +82,10 @@ def import_table(
             raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
         there = Store.open(root).spec
         if there.name != spec.name:
-            raise AtlasError(f"{out} is an atlas of {there.name}, not of {spec.name}; choose another --out.")
+            raise AtlasError(
+                f"{out} is an atlas of {there.name}, not of {spec.name}; choose another --out, or say "
+                f"--model {there.name} if it is the same."
+            )
         spec = there
     _require_places(found, spec)
     made = list(_runs(found, spec, categories or {}))
@@ -100,10 +105,7 @@ def _read(table: str | Path | pd.DataFrame) -> _Table:
         raise RequestError(f"{path} does not exist or is no file.")
     try:
         if path.suffix.lower() == ".csv":
-            lines = pd.read_csv(
-                path, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False,
-                skip_blank_lines=False, on_bad_lines="error",
-            )  # fmt: skip
+            lines = _from_csv(path)
         elif path.suffix.lower() == ".parquet":
             lines = pd.read_parquet(path)
         else:
@@ -115,6 +117,22 @@ def _read(table: str | Path | pd.DataFrame) -> _Table:
     except Exception as error:  # the readers raise whatever their parsers raise
         raise RequestError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from None
     return _Table(path.name, lines.set_axis(range(2, len(lines) + 2)))  # the header is row 1
+
+
+def _from_csv(path: Path) -> pd.DataFrame:
+    """All fields as text. No line has more of them than the header: a decimal comma would be two numbers."""
+    found = []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file, strict=True)
+        header = next(lines, [])
+        for number, fields in enumerate(lines, 2):
+            if any(field.strip() for field in fields[len(header) :]):
+                raise RequestError(
+                    f"{path.name}: row {number} has more fields than the header ({len(header)}); a "
+                    "number with a comma in it is written with a point."
+                )
+            found.append([*fields, *[""] * len(header)][: len(header)])
+    return pd.DataFrame(found, columns=header, dtype=str)
 
 
 def _columns(table: _Table) -> pd.DataFrame:
@@ -168,7 +186,8 @@ def _sound(table: _Table, model: str | None) -> _Table:
                 f"has the {column} {{{column}}}; it is a whole number from 0.",
             )
             table.refuse(
-                numbers >= _MOST, f"has the {column} {{{column}}}, which is more than any model has."
+                numbers >= (_MOST_SEEDS if column == "seed" else _MOST),
+                f"has the {column} {{{column}}}, which is more than any model has.",
             )
             numbers = numbers.astype(int)
         lines = lines.assign(**{column: numbers})
@@ -215,6 +234,12 @@ def _require_values(table: _Table) -> None:
         same = (lines[list(_KEYS)] == lines.loc[later, list(_KEYS)]).all(axis=1)
         raise RequestError(
             f"{table.name}: row {later} says again what row {lines.index[same.to_numpy()][0]} says."
+        )
+    alone = set(lines["relation"][of_relation]) - set(lines["relation"][lines["method"] == "relations"])
+    if alone:
+        raise RequestError(
+            f"{table.name}: {sorted(alone)[0]!r} has dynamic scores alone (attending, forced); scores of the "
+            "method 'relations' are needed beside them."
         )
     mixed = (
         lines[~of_relation]

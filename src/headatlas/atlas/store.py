@@ -326,7 +326,10 @@ def _difference(known: Run, wanted: Run) -> str:
     parts = []
     for key in changed:
         kind = key.rpartition(" ")[2]
-        if kind == "content":  # a hash says nothing to a person
+        if kind == "weights":  # other in another dtype
+            if "dtype" not in changed:
+                parts.append("other weights")
+        elif kind == "content":  # a hash says nothing to a person
             parts.append("other items (the task, or the file behind it, has changed since)")
         elif kind == "tokens":  # other items have other tokens, and so has a longer limit
             if not any(other.endswith((" content", " max_tokens")) for other in changed):

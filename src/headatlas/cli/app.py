@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", short_help="Map the embedded model on math and syntax; draw the figure.")(demo)
+app.command("demo", short_help="The main job on the embedded model: both maps, both figures.")(demo)
 app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
 app.command("relations", short_help="Which relations do the heads implement, by their weights?")(relations)
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)

@@ -114,6 +114,7 @@ def show_relations(
             f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
             f"{len(wanted)} relations"
         )
+    goes_on = f"{goes_on} (what it was at begins anew)"
     with ShownProgress(as_json, goes_on) as progress:
         atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)
     scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
@@ -143,7 +144,8 @@ def _rows(scores: xr.DataArray) -> list[dict[str, Any]]:
                 for layer, head in places
                 if values[layer, head] > 0
             ]
-        about = {key: one[key].item() for key in ("category", "kind", "pairs", "single", "listed", "k")}
+        keys = ("category", "kind", "pairs", "single", "listed", "k", "source")
+        about = {key: one[key].item() for key in keys}
         found.append({"relation": str(name), **about, **best})
     return found
 
@@ -178,6 +180,10 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         f"  random heads ({len(check['random'])} draws)": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
+    if not check["controls"]:
+        console.print(
+            "  [dim]no control: no other scored relation is known to the model and has other heads[/]"
+        )
     for name, curve in rows.items():
         table.add_row(escape(name), *(f"{value:.2f}" for value in curve))
     console.print(table)

@@ -28,7 +28,7 @@ from headatlas.figure.panels import (
     map_axes,
     map_height,
 )
-from headatlas.figure.relations import direction_of, measured, notes_of
+from headatlas.figure.relations import direction_of, measured, notes_of, require_direction
 from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style
 
 __all__ = ["draw_categories", "plot_categories"]
@@ -60,6 +60,7 @@ def plot_categories(
     """
     way = direction_of(direction)
     scores = atlas.relation_scores()
+    require_direction(measured(scores), way)
     found = categories(measured(scores), check_threshold(threshold))
     names = [str(name) for name in found["category"].values]
     words = category_words(found, way)
@@ -68,9 +69,11 @@ def plot_categories(
     in_header, verb = _WORDS[way]
 
     counts = Counter(words.values[there].tolist())
+    scored = there & ~scores.isnull().all(["relation", "direction"]).transpose("layer", "head").values
+    unscored = f" ({there.sum() - scored.sum():,} were not scored)" if scored.sum() < there.sum() else ""
     caption = [
         f"A head has a category if it {verb} at least {100 * threshold:g} % of the pairs of a relation in "
-        f"it; {there.sum() - counts['']:,} of {there.sum():,} heads have one.",
+        f"it; {there.sum() - counts['']:,} of {there.sum():,} heads have one{unscored}.",
         *notes_of(scores),
     ]
     sheet = Sheet(1, 1, width, left=0.34, right=0.04, bottom=0.28)

@@ -13,12 +13,23 @@ from headatlas.figure.headers import title_of
 from headatlas.figure.score import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
-__all__ = ["BOTH", "direction_of", "measured", "notes_of", "plot_relations", "relation_title", "relations_of"]
+__all__ = [
+    "BOTH",
+    "SOURCE_WORDS",
+    "direction_of",
+    "measured",
+    "notes_of",
+    "plot_relations",
+    "relation_title",
+    "relations_of",
+    "require_direction",
+]
 
 #: the word for promoting and suppressing together
 BOTH = "both"
 _SCORE_WORDS = {"promote": "Relation score", "suppress": "Suppression score", None: "Either score"}
 _NARROWEST = 0.74  # inches: a panel
+SOURCE_WORDS = {"first_mlp": "the first MLP’s output", "embedding": "their embeddings"}
 
 
 def relation_title(name: str) -> str:
@@ -65,16 +76,29 @@ def _listed(scores: xr.DataArray, number: str) -> str:
     return ", ".join(f"{name} (n = {int(count)})".replace(" ", "\u00a0") for name, count in parts)
 
 
-def notes_of(scores: xr.DataArray) -> list[str]:
-    """Paragraphs of a caption: what was not measured like the others."""
+def require_direction(scores: xr.DataArray, direction: str | None) -> None:
+    """Is there anything to draw? A table that was imported may have one direction alone."""
+    if direction is not None and bool(scores.sel(direction=direction).isnull().all()):
+        other = next(one for one in DIRECTIONS if one != direction)
+        raise RequestError(f"this atlas has no scores of the direction {direction!r}; try {other!r}.")
+
+
+def notes_of(scores: xr.DataArray, mark: str = "") -> list[str]:
+    """Paragraphs of a caption: what the sources were, and what was not measured like the others, whose
+    headers may have a `mark`."""
     kinds = scores["kind"].values
     notes = []
+    sources = sorted({str(one) for one in scores["source"].values[kinds == "static"]} - {""})
+    if sources:
+        notes.append(
+            f"What tokens bring to the heads: {' and '.join(SOURCE_WORDS.get(s, s) for s in sources)}."
+        )
     if (kinds == "multi-token").any():
         names = _listed(scores.isel(relation=kinds == "multi-token"), "single")
         pieces = ~scores["whole"].values.astype(bool) & (kinds == "multi-token")
         how = ", one piece standing for each target" if pieces.any() else ""
         notes.append(
-            f"Not measurable from weights with this tokenizer, scored in texts instead{how}: {names}."
+            f"{mark}Not measurable from weights with this tokenizer, scored in texts instead{how}: {names}."
         )
     if (kinds == "none").any():
         names = _listed(scores.isel(relation=kinds == "none"), "single")
@@ -100,18 +124,12 @@ def plot_relations(
     way = direction_of(direction)
     asked = relations_of(atlas, relations)
     scores = measured(asked)
+    require_direction(scores, way)
     maps = [
-        (
-            _header(one),
-            one.max("direction", skipna=False) if way is None else one.sel(direction=way, drop=True),
-        )
+        (_header(one), one.max("direction") if way is None else one.sel(direction=way, drop=True))
         for one in (scores.isel(relation=place) for place in range(scores.sizes["relation"]))
     ]
-    kinds = asked["kind"].values
-    caption = []
-    if (kinds == "multi-token").any():
-        caption.append("† measured in texts, as the sources are several tokens.")
-    caption.extend(notes_of(asked.isel(relation=kinds == "none")))
+    caption = notes_of(asked, mark="† ")
     return heat_maps(
         atlas, maps, _SCORE_WORDS[way], label=label, colours=colours, width=width, narrowest=_NARROWEST,
         caption=caption,
@@ -120,4 +138,5 @@ def plot_relations(
 
 def _header(scores: xr.DataArray) -> str:
     mark = "†" if scores["kind"].item() == "multi-token" else ""
-    return f"{relation_title(scores['relation'].item())} (n = {int(scores['pairs'])}{mark})"
+    count = int(scores["pairs"])  # of imported scores it is not known
+    return f"{relation_title(scores['relation'].item())}" + (f" (n = {count}{mark})" if count else "")

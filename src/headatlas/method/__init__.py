@@ -12,6 +12,7 @@ from headatlas.method.in_text import TEMPLATES
 from headatlas.method.likelihood import Outcome, evaluate, row_nll
 from headatlas.method.mediation import corrupted_rows, mediate
 from headatlas.method.relating import (
+    SourceChoice,
     choose_source,
     dynamic_scores,
     relation_scores,
@@ -48,6 +49,7 @@ __all__ = [
     "Pass",
     "RowTable",
     "Salient",
+    "SourceChoice",
     "Stage",
     "Step",
     "Writer",

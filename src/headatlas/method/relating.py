@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from headatlas.core import DIRECTIONS, ModelRefusedError, UnknownNameError
+from headatlas.core import DIRECTIONS, ModelRefusedError, RequestError, UnknownNameError
 from headatlas.method.in_text import TEMPLATES, text_scores
 from headatlas.method.relations import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.model import SOURCES, Model
@@ -29,6 +29,9 @@ __all__ = [
 KINDS_OF_SCORE = ("static", "multi-token", "none")
 #: pairs of a relation that the choice of source is made with, and that dynamic scores are made with
 _SAMPLE, _DYNAMIC_SAMPLE = 16, 100
+
+#: agreement with texts below which a source is not believed, and by how much the better one is to be better
+_LEAST_AGREEMENT, _CLEARLY = 0.05, 0.02
 
 Told = Callable[[str, int, int], None]
 """Told (what is being done, heads done, heads in all)."""
@@ -92,7 +95,7 @@ def scores_from_weights(
         some = [found[place] for place in static]
         chosen = [limits[place] for place in static]
         if source == "auto":
-            choice = choose_source(writer, some, chosen, told)
+            choice = choose_source(writer, some, k, told)
         single = [list(one.single) for one in some]
         values[static] = static_scores(writer, single, chosen, choice.source, _heads(told, "weights", model))
         for place, own in zip(static, single, strict=True):
@@ -128,6 +131,10 @@ def dynamic_scores(
 
     At most `most` pairs of each relation, spread over its list; relations with fewer than 30 are left out.
     """
+    if isinstance(templates, str) or not templates:
+        raise RequestError("templates are a list of texts, at least one.")
+    if most < 1:
+        raise RequestError(f"most is {most}; at least one pair of a relation is needed.")
     found = relations_for(model, relations)
     _require_names(k, found)
     return scores_in_texts(Writer(model), found, k, most, templates, told)
@@ -157,20 +164,33 @@ def scores_in_texts(
 
 
 def choose_source(
-    writer: Writer, relations: Sequence[RelationTokens], k: Sequence[int], told: Told | None = None
+    writer: Writer,
+    relations: Sequence[RelationTokens] = (),
+    k: int | Mapping[str, int] | None = None,
+    told: Told | None = None,
 ) -> SourceChoice:
     """The source whose static scores agree best with the forced ones, over heads and relations.
 
-    Agreement is the concordance 2·cov / (var + var + (difference of means)²): as a correlation, but scores
-    that are next to nothing everywhere do not agree with strong ones, whatever their pattern.
+    It is a property of the model, so it is judged by all built-in relations that can be measured, whatever
+    is asked for; by `relations`, with their `k`, only where there is none of those. Agreement is the
+    concordance 2·cov / (var + var + (difference of means)²): as a correlation, but scores that are next
+    to nothing everywhere do not agree with strong ones, whatever their pattern. Where texts hardly tell
+    the two apart the published source is taken.
     """
-    pairs = [sampled(one.single, _SAMPLE) for one in relations]
+    judged = [one for one in relations_for(writer.model, None) if one.measurable]
+    k = None if judged else k
+    judged = judged or [one for one in relations if one.measurable]
+    if not judged:
+        return _as_published(writer.model, "as published: no relation to judge by")
+    limits = [choose_k(one, writer.model.spec.vocabulary, k) for one in judged]
+    pairs = [sampled(one.single, _SAMPLE) for one in judged]
     report = _heads(told, "choice of source", writer.model, 1 + len(SOURCES))
-    forced = text_scores(writer, pairs, k, TEMPLATES[:1], ["forced"], report)["forced"]
+    forced = text_scores(writer, pairs, limits, TEMPLATES[:1], ["forced"], report)["forced"]
     agreement: dict[str, float | None] = {}
     for kind in reversed(SOURCES):  # the published one first: it is taken where there is no difference
         try:
-            agreement[kind] = _concordance(static_scores(writer, pairs, k, kind, report)[:, 0], forced[:, 0])
+            found = static_scores(writer, pairs, limits, kind, report)
+            agreement[kind] = _concordance(found[:, 0], forced[:, 0])
         except ModelRefusedError:  # there is no first MLP to be had
             agreement[kind] = None
     able = {kind: value for kind, value in agreement.items() if value is not None}
@@ -179,11 +199,21 @@ def choose_source(
     count = sum(map(len, pairs))
     if len(able) == 1:
         because = f"there are no others in this model; agreement with {count} pairs in texts {words}"
-    elif len(set(able.values())) == 1:
-        because = f"as published: {count} pairs in texts show no difference ({words})"
+    elif able[best] < _LEAST_AGREEMENT or able[best] - min(able.values()) < _CLEARLY:
+        return SourceChoice(
+            SOURCES[1], f"as published: {count} pairs in texts hardly tell ({words})", agreement
+        )
     else:
         because = f"agrees best with {count} pairs in texts ({words})"
     return SourceChoice(best, because, agreement)
+
+
+def _as_published(model: Model, because: str) -> SourceChoice:
+    try:
+        model.source_vectors([0], SOURCES[1])
+    except ModelRefusedError:
+        return SourceChoice(SOURCES[0], "there are no others in this model", {})
+    return SourceChoice(SOURCES[1], because, {})
 
 
 def _concordance(one: np.ndarray, other: np.ndarray) -> float:

@@ -4,11 +4,12 @@ A head maps a source token s to the vocabulary by x_s · W_V · W_O · W_U, wher
 in layer 0 and above it the first MLP's output for the token (or the embedding throughout: `source`). Its
 score for a relation is the share of pairs (s, t) with t among the top k of that row: it promotes; among the
 bottom k: it suppresses. No norms, no biases, no positions; where a norm stands between W_O and the stream,
-its weights count (`Model.output_gain`), not its scale, which changes no order.
+it counts (`Model.norm_after`), but for its scale, which changes no order.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def choose_k(relation: RelationTokens, vocabulary: int, asked: int | Mapping[str
     if isinstance(asked, Mapping):
         asked = asked.get(relation.name)
     if asked is not None:
+        if isinstance(asked, bool) or not isinstance(asked, int):
+            raise RequestError(f"k is {asked!r}; it is a whole number.")
         if not 1 <= asked < vocabulary:
             raise RequestError(f"k is {asked}; it lies between 1 and {vocabulary - 1} here.")
         return asked
@@ -69,9 +72,9 @@ class Writer:
 
     def output(self, layer: int, head: int) -> Tensor:
         """[head_dim, hidden] in double precision: what the head writes into the stream."""
-        output = exact(self.model.value_output(layer, head).output)
-        gain = self.model.output_gain(layer)
-        return output if gain is None else output * exact(gain).to(output.device)
+        output = exact(self.model.output_weight(layer, head))
+        norm = self.model.norm_after(layer)
+        return output if norm is None else norm(output)
 
     def scores(
         self,
@@ -129,7 +132,7 @@ def static_scores(
         if key not in read:
             if any(other[0] != layer for other in read):
                 read.clear()
-            value = exact(model.value_output(layer, head).value)
+            value = exact(model.value_weight(layer, head))
             read[key] = (vectors[kind].to(value.device) @ value)[places.to(value.device)]
         return read[key]
 
@@ -137,6 +140,7 @@ def static_scores(
 
 
 def sampled(pairs: Sequence[PairTokens], most: int | None) -> list[PairTokens]:
-    """At most so many pairs, spread over the list."""
-    step = 1 if most is None else max(1, -(-len(pairs) // most))
-    return list(pairs[::step])
+    """At most so many pairs: a fair sample, always the same one, in the order of the list."""
+    if most is None or len(pairs) <= most:
+        return list(pairs)
+    return [pairs[place] for place in sorted(random.Random(0).sample(range(len(pairs)), most))]

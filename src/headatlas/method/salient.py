@@ -46,26 +46,28 @@ def salient_operations(writer: Writer, source: str, progress: Callable[[int], No
     tokens = np.full((layers, heads, count), -1, dtype=np.int32)
     strength = np.full((layers, heads, count), np.nan, dtype=np.float32)
     mapped = np.full((layers, heads, count, mapped_count), -1, dtype=np.int32)
-    vectors = {kind: _units(writer, kind) for kind in {SOURCES[0], source}}
-    unembedding = writer.vocabulary.weight.float()
+    kind, x = "", torch.empty(0)
     for found in model.anatomy.present():
-        x = vectors[SOURCES[0] if found.value.layer == 0 else source]
+        wanted = SOURCES[0] if found.value.layer == 0 else source
+        if wanted != kind:  # one kind at a time: they are as large as the vocabulary
+            del x
+            kind, x = wanted, _units(writer, wanted)
         read: dict[tuple[int, ...], Tensor] = {}
         for head in range(found.heads):
             output = writer.output(found.layer, head).to(x.device)
             channels = tuple(found.value.channels[head].tolist())
             if channels not in read:  # heads of a group read the same
-                value = exact(model.value_output(found.layer, head).value).to(x.device)
+                value = exact(model.value_weight(found.layer, head)).to(x.device)
                 read[channels] = torch.cat([part @ value.float() for part in x.split(_BLOCK)])
             inner = read[channels]
             # ‖a · W_O‖² = a · (W_O · W_Oᵀ) · aᵀ: a matrix of the head's own small size
             gram = (output @ output.T).float()
             sizes = torch.cat([((part @ gram) * part).sum(1) for part in inner.split(_BLOCK)])
             best = sizes.clamp(min=0).sqrt().topk(count)
-            numbers = (inner[best.indices] @ output.float()) @ unembedding
+            top = writer.vocabulary.top(inner[best.indices] @ output.float(), mapped_count)
             tokens[found.layer, head] = best.indices.cpu().numpy()
             strength[found.layer, head] = best.values.cpu().numpy()
-            mapped[found.layer, head] = numbers.topk(mapped_count, dim=1).indices.cpu().numpy()
+            mapped[found.layer, head] = top.cpu().numpy()
             if progress is not None:
                 progress(1)
     return Salient(tokens, strength, mapped)
@@ -75,6 +77,9 @@ def _units(writer: Writer, kind: str) -> Tensor:
     """[token, hidden]: what every token brings, at length one (zero where it brings nothing)."""
     every = torch.arange(writer.model.spec.vocabulary)
     device = writer.vocabulary.weight.device
-    parts = [writer.model.source_vectors(part, kind).to(device).float() for part in every.split(_BLOCK)]
-    vectors = torch.cat(parts)
-    return vectors / vectors.norm(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+    units = torch.empty(len(every), writer.model.spec.hidden, device=device)
+    tiny = torch.finfo(torch.float32).tiny
+    for part in every.split(_BLOCK):
+        vectors = writer.model.source_vectors(part, kind).to(device).float()
+        units[part] = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=tiny)
+    return units

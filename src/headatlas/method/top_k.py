@@ -74,8 +74,23 @@ class Vocabulary:
 
     weight: Tensor  # in the weights' own dtype
     blocks: tuple[Tensor, ...]  # times `scale`, in single precision, shuffled: counting needs no order
+    order: Tensor  # the tokens in the order of the blocks
     scale: float
     longest: float  # the largest norm of a column of a block
+
+    def top(self, rows: Tensor, count: int) -> Tensor:
+        """[row, count]: the tokens with the highest numbers of each row [row, hidden], the highest first, in
+        single precision."""
+        best, which = torch.empty(len(rows), 0, device=rows.device), self.order[:0].expand(len(rows), 0)
+        start = 0
+        for block in self.blocks:
+            numbers = torch.cat([best, rows @ block], dim=1)
+            tokens = self.order[start : start + block.shape[1]].expand(len(rows), -1)
+            tokens = torch.cat([which, tokens], dim=1)
+            places = numbers.topk(min(count, numbers.shape[1]), dim=1).indices
+            best, which = numbers.gather(1, places), tokens.gather(1, places)
+            start += block.shape[1]
+        return which
 
     def columns(self, tokens: Tensor) -> Tensor:
         """[hidden, token] of these tokens, scaled, in double precision."""
@@ -97,7 +112,7 @@ class Vocabulary:
         blocks = tuple(
             (exact(unembedding[:, part]) * scale).float().contiguous() for part in order.split(sizes)
         )
-        return cls(unembedding, blocks, scale, longest * scale * (1 + 1e-5))
+        return cls(unembedding, blocks, order, scale, longest * scale * (1 + 1e-5))
 
     @property
     def size(self) -> int:

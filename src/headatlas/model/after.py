@@ -1,14 +1,16 @@
 """What stands between the output projection of a layer and the stream: in some models, a norm.
 
 A norm multiplies by a positive number that depends on the position, and channel by channel by weights of its
-own. The number changes no order; the weights do, so whoever reads off a head's weights what it writes into
-the stream has to count them in. A norm that also takes off the mean is taken as one that does not.
+own; some take off the mean over the channels first. The number changes no order; the rest does, so whoever
+reads off a head's weights what it writes into the stream has to count it in.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy
@@ -17,22 +19,44 @@ from headatlas.model.linear import is_linear
 from headatlas.model.trace import Trace, trace
 from headatlas.model.weights import norm_gain
 
-__all__ = ["find_gains"]
+__all__ = ["NormAfter", "find_norms"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormAfter:
+    """`gain` [hidden]: the weights of a norm; `centres`: does it take off the mean?"""
+
+    gain: Tensor
+    centres: bool
+
+    def __call__(self, vectors: Tensor) -> Tensor:
+        """[…, hidden] as it comes out, but for the positive number and a bias."""
+        if self.centres:
+            vectors = vectors - vectors.mean(-1, keepdim=True)
+        return vectors * self.gain.to(vectors)
 
 
 @torch.no_grad()
-def find_gains(hf: PreTrainedModel, anatomy: Anatomy) -> dict[int, Tensor]:
-    """layer -> [hidden]: the weights of the norm after its output projection, where there is one."""
+def find_norms(hf: PreTrainedModel, anatomy: Anatomy) -> dict[int, NormAfter]:
+    """layer -> the norm after its output projection, where there is one."""
     with eager(hf):
         seen = trace(hf, random_ids(hf, 2, 6))
-    gains = {}
+    norms = {}
     for found in anatomy.present():
         name = _norm_after(seen, found.output)
         if name is not None:
             written = seen.last(found.output).output
             assert written is not None
-            gains[found.layer] = norm_gain(hf.get_submodule(name), written.shape[-1])
-    return gains
+            norm = hf.get_submodule(name)
+            norms[found.layer] = NormAfter(norm_gain(norm, written.shape[-1]), _centres(norm, written))
+    return norms
+
+
+def _centres(norm: nn.Module, like: Tensor) -> bool:
+    """Does a constant that is added to all channels leave no trace?"""
+    moved = norm(like + 3 * like.abs().max())
+    plain = norm(like)
+    return bool((moved - plain).abs().max() < 0.05 * plain.abs().max())
 
 
 def _norm_after(seen: Trace, output: str) -> str | None:

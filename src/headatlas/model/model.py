@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
-from headatlas.model.after import find_gains
+from headatlas.model.after import NormAfter, find_norms
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.find import eager, input_device
+from headatlas.model.fingerprint import fingerprint
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
@@ -20,7 +22,7 @@ from headatlas.model.observe import head_outputs, observe
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.sources import Sources
-from headatlas.model.weights import ValueOutput, read_head
+from headatlas.model.weights import ValueOutput, output_slice, read_head, value_slice
 
 __all__ = ["SOURCES", "Model", "gates"]
 
@@ -51,7 +53,7 @@ class Model:
         self._gating = gating
         self._sources = Sources(hf, anatomy)
         self._readout = Readout(hf)
-        self._gains: dict[int, Tensor] | None = None
+        self._norms: dict[int, NormAfter] | None = None
 
     def __repr__(self) -> str:
         layers, heads = self.spec.shape
@@ -61,6 +63,11 @@ class Model:
     def device(self) -> torch.device:
         """Where token ids go in."""
         return input_device(self.hf)
+
+    @cached_property
+    def weights_hash(self) -> str | None:
+        """A hash of the weights as they are loaded; `spec.content_hash` is the same in any dtype."""
+        return fingerprint(self.hf, exact=True)
 
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""
@@ -120,11 +127,19 @@ class Model:
         name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
         return read_head(self.hf, self.attention(name.layer), name.head)
 
-    def output_gain(self, layer: int) -> Tensor | None:
-        """[hidden]: the weights of the norm between the layer's W_O and the stream, if there is one."""
-        if self._gains is None:
-            self._gains = find_gains(self.hf, self.anatomy)
-        return self._gains.get(layer)
+    def value_weight(self, layer: int, head: int) -> Tensor:
+        """W_V of one head, as in `value_output`."""
+        return value_slice(self.hf, self.attention(layer), head)
+
+    def output_weight(self, layer: int, head: int) -> Tensor:
+        """W_O of one head, as in `value_output`."""
+        return output_slice(self.hf, self.attention(layer), head)
+
+    def norm_after(self, layer: int) -> NormAfter | None:
+        """The norm between the layer's W_O and the stream, if there is one."""
+        if self._norms is None:
+            self._norms = find_norms(self.hf, self.anatomy)
+        return self._norms.get(layer)
 
     def source_vectors(self, tokens: Tensor | Sequence[int], kind: str = "first_mlp") -> Tensor:
         """[token, hidden]: what tokens bring to the heads; `kind` is one of `SOURCES`."""

@@ -124,17 +124,25 @@ class Sources:
             with hooks(*keepers, *self._silence(self._mixers), *self._enter(rows, dtype)):
                 run_until(self._hf, chunk[:, None].to(input_device(self._hf)), self._block)
 
-        chunks = []
-        for chunk in ids.split(_CHUNK):
-            rows = self.embedding(chunk)
-            try:
-                with self._single_precision() as dtype:
-                    run(chunk, rows, dtype)
-            except RuntimeError:  # a block that mixes in halves of its own making
-                run(chunk, rows, None)
-            parts = [made[n] if factor == 1 else made[n] * factor for n, factor in branch]
-            chunks.append(sum(parts[1:], start=parts[0]).reshape(len(chunk), -1))
-        return torch.cat(chunks)
+        embedded = [self.embedding(chunk) for chunk in ids.split(_CHUNK)]  # with the weights as they are
+
+        def all_chunks(dtype: torch.dtype | None) -> Tensor:
+            chunks = []
+            for chunk, rows in zip(ids.split(_CHUNK), embedded, strict=True):
+                run(chunk, rows, dtype)
+                parts = [made[n] if factor == 1 else made[n] * factor for n, factor in branch]
+                chunks.append(sum(parts[1:], start=parts[0]).reshape(len(chunk), -1))
+            return torch.cat(chunks)
+
+        try:
+            with self._single_precision() as dtype:
+                return all_chunks(dtype)
+        except torch.OutOfMemoryError:  # no reason to be less exact
+            raise
+        except RuntimeError as error:  # a block that mixes in halves of its own making
+            if "dtype" not in str(error) and "type" not in str(error):
+                raise
+            return all_chunks(None)
 
     def _find_branch(self) -> list[tuple[str, float]]:
         """(module, factor): the modules whose outputs, times the factors, the MLP branch adds."""

@@ -13,7 +13,7 @@ from headatlas.model.anatomy import Attention
 from headatlas.model.gating import ungated
 from headatlas.model.linear import bias_of, columns_of, exact, rows_of
 
-__all__ = ["ValueOutput", "head_values", "read_head"]
+__all__ = ["ValueOutput", "head_values", "norm_gain", "output_slice", "read_head", "value_slice"]
 
 
 class ValueOutput(NamedTuple):

@@ -131,7 +131,7 @@ def identified(
     decides = {
         "method": method,
         "algorithm": algorithm,
-        "weights": model.spec.content_hash,
+        "weights": model.weights_hash,
         "dtype": model.spec.dtype,
         "device": model.device.type,
         "tasks": {part: _task_decides(one) for part, one in parts.items()},

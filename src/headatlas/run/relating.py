@@ -13,12 +13,14 @@ import numpy as np
 import xarray as xr
 
 from headatlas.atlas import Atlas, Run, ScoreMap, Store, open_atlas
-from headatlas.core import ModelRefusedError, RequestError, UnknownNameError
+from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.method import (
     TEMPLATES,
+    SourceChoice,
     Writer,
     causal_check,
     choose_k,
+    choose_source,
     questions,
     relations_for,
     salient_operations,
@@ -29,12 +31,12 @@ from headatlas.model import SOURCES, Model, load_model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.prepare import made_with
 from headatlas.run.requests import opened, require_place
-from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, distinct_relations
+from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, distinct_relations, tokens_of
 
 __all__ = ["relate_heads", "require_request"]
 
 #: raised when the same settings would give other numbers than before
-_ALGORITHM = 1
+_ALGORITHM = 2
 _DYNAMIC = ("attending", "forced")
 
 
@@ -70,18 +72,23 @@ def relate_heads(
             questions(loaded, one, 1)  # refused now if it cannot be asked
     writer = cache(partial(Writer, loaded))  # made when it is first needed: it holds the vocabulary anew
     with opened(loaded, out, resume) as store:
-        runs = store.add(*(_describe(loaded, "relations", one, limits[one.name], source) for one in ready))
+        choice = _chosen_source(loaded, writer, store, source, k, ready, progress)
+        _require_one_source(store, choice.source)
+        runs = store.add(
+            *(_describe(loaded, "relations", one, limits[one.name], source, choice.source) for one in ready)
+        )
+        store.write_note("source", {"none": np.zeros(0)}, _choice_note(loaded, choice))
         missing = [run.task for run in runs if store.read_scores(run) is None]
         if missing:
-            _score(writer(), store, [one for one in ready if one.name in missing], k, source, progress)
+            _score(writer(), store, [one for one in ready if one.name in missing], k, choice, progress)
         for one in ready:
             if not one.measurable:
                 progress.note(_how_measured(one))
         if dynamic:
             _score_in_texts(loaded, writer, store, ready, limits, k, progress)
         atlas = open_atlas(store.root)
-        if salient and "salient" not in atlas.notes:
-            _note_salient(writer(), store, _chosen_source(store, source), progress)
+        if salient and not _is_of(atlas.notes.get("salient"), _salient_decides(loaded, choice.source)):
+            _note_salient(writer(), store, choice.source, progress)
         if causal:
             _note_causal(loaded, store, atlas, ready, causal, progress)
         atlas = open_atlas(store.root)
@@ -110,14 +117,35 @@ def _how_measured(relation: RelationTokens) -> str:
     return f"{single} from weights alone; scored in texts instead (multi-token: {how})"
 
 
-def _describe(model: Model, method: str, relation: RelationTokens, k: int, source: str) -> Run:
+def _basis(model: Model) -> dict[str, Any]:
+    """What all numbers about a model depend on."""
+    return {"algorithm": _ALGORITHM, "weights": model.weights_hash, "dtype": model.spec.dtype}
+
+
+def _in_texts(model: Model) -> dict[str, Any]:
+    """What numbers that come from texts depend on as well."""
+    first, _ = model.first_tokens()
+    return {"templates": tokens_of(model.tokenizer, list(TEMPLATES)), "first_tokens": list(first)}
+
+
+def _identity(decides: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def _is_of(note: tuple[Any, Mapping[str, Any]] | None, decides: Mapping[str, Any]) -> bool:
+    """Was the note made from this?"""
+    return note is not None and note[1].get("identity") == _identity(decides)
+
+
+def _describe(
+    model: Model, method: str, relation: RelationTokens, k: int, asked: str = "", source: str = ""
+) -> Run:
     """The entry of a run, with the hash of everything that its numbers depend on."""
     tokens = [[pair.source, pair.target, pair.whole] for pair in relation.pairs]
+    static = method == "relations" and relation.measurable
     decides = {
         "method": method,
-        "algorithm": _ALGORITHM,
-        "weights": model.spec.content_hash,
-        "dtype": model.spec.dtype,
+        **_basis(model),
         "relations": {
             relation.name: {
                 "content": relation.relation.content_hash,
@@ -126,9 +154,8 @@ def _describe(model: Model, method: str, relation: RelationTokens, k: int, sourc
         },
         "k": k,
         "category": relation.relation.category,
-        **({"source": source} if method == "relations" else {"templates": list(TEMPLATES)}),
+        **({"source": source} if static else _in_texts(model)),
     }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     about = relation.relation
     facts = {
         "category": about.category,
@@ -136,17 +163,51 @@ def _describe(model: Model, method: str, relation: RelationTokens, k: int, sourc
         "licence": about.licence,
         "listed": len(about.pairs),
     }
-    settings = {"given": {"k": k, "source": source}, "resolved": {"k": k}, "decides": decides}
-    return Run(method, relation.name, identity, facts, settings, {}, made_with(model))
+    decides = json.loads(json.dumps(decides))  # as it will be read again
+    settings = {
+        "given": {"k": k, "source": asked},
+        "resolved": {"k": k, "source": source},
+        "decides": decides,
+    }
+    return Run(method, relation.name, _identity(decides), facts, settings, {}, made_with(model))
 
 
-def _chosen_source(store: Store, asked: str) -> str:
-    """What "auto" has come to in this atlas; "auto" if it has not come to anything yet."""
+def _chosen_source(
+    model: Model,
+    writer: Callable[[], Writer],
+    store: Store,
+    asked: str,
+    k: int | None,
+    relations: Sequence[RelationTokens],
+    progress: Progress,
+) -> SourceChoice:
+    """What was asked for, or what "auto" comes to: the same in the whole atlas, and looked for once."""
+    if asked != "auto":
+        return SourceChoice(asked, "asked for", {})
+    note = store.read_note("source")
+    if note is not None and _is_of(note, _source_decides(model)) and note[1]["agreement"]:
+        return SourceChoice(note[1]["source"], note[1]["because"], note[1]["agreement"])
+    return choose_source(writer(), relations, k, progress.heads)
+
+
+def _source_decides(model: Model) -> dict[str, Any]:
+    return {**_basis(model), **_in_texts(model)}
+
+
+def _choice_note(model: Model, choice: SourceChoice) -> dict[str, Any]:
+    said = {"source": choice.source, "because": choice.because, "agreement": dict(choice.agreement)}
+    return {**said, "identity": _identity(_source_decides(model))}
+
+
+def _require_one_source(store: Store, source: str) -> None:
+    """Scores of two sources in one atlas could not be compared."""
     for run in store.runs.values():
-        if run.method == "relations" and asked == "auto" and (found := store.read_scores(run)) is not None:
-            if run.settings["given"]["source"] == "auto" and found.facts.get("source") in SOURCES:
-                return str(found.facts["source"])
-    return asked
+        other = run.settings.get("decides", {}).get("source")
+        if run.method == "relations" and other not in (None, source) and store.read_scores(run) is not None:
+            raise AtlasError(
+                f"{store.root} has scores with the source vectors {other!r}, and these would be with "
+                f"{source!r}; choose another --out, or --source {other}."
+            )
 
 
 def _score(
@@ -154,18 +215,18 @@ def _score(
     store: Store,
     relations: Sequence[RelationTokens],
     k: int | None,
-    source: str,
+    choice: SourceChoice,
     progress: Progress,
 ) -> None:
-    chosen = _chosen_source(store, source)
-    scores = scores_from_weights(writer, relations, k, chosen, progress.heads)
-    facts = {key: value for key, value in scores.attrs.items() if key != "model"}
-    if chosen != source:
-        facts["source_because"] = "as for the relations before"
-    if facts["source"] != "auto":
-        progress.note(f"source vectors: {facts['source']} ({facts['source_because']})")
-    for one in relations:
-        _write(store, "relations", scores.sel(relation=one.name), facts)
+    progress.note(f"source vectors: {choice.source} ({choice.because})")
+    agreement = {f"agreement_{name}": value for name, value in choice.agreement.items() if value is not None}
+    for measurable in (True, False):  # kept as soon as they are there
+        some = [one for one in relations if one.measurable is measurable]
+        facts = {"source": choice.source, "source_because": choice.because, **agreement} if measurable else {}
+        if some:
+            scores = scores_from_weights(writer, some, k, choice.source, progress.heads)
+            for one in some:
+                _write(store, "relations", scores.sel(relation=one.name), facts)
 
 
 def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, Any]) -> None:
@@ -191,7 +252,7 @@ def _score_in_texts(
 ) -> None:
     able = [one for one in relations if len(one.in_text) >= LEAST_PAIRS]
     runs = store.add(
-        *(_describe(model, method, one, limits[one.name], "") for method in _DYNAMIC for one in able)
+        *(_describe(model, method, one, limits[one.name]) for method in _DYNAMIC for one in able)
     )
     missing = {run.task for run in runs if store.read_scores(run) is None}
     wanted = [one for one in able if one.name in missing]
@@ -204,12 +265,6 @@ def _score_in_texts(
 
 def _note_salient(writer: Writer, store: Store, source: str, progress: Progress) -> None:
     model = writer.model
-    if source not in SOURCES:  # nothing was measured from weights, so nothing was chosen: as published
-        source = SOURCES[1]
-        try:
-            model.source_vectors([0], source)
-        except ModelRefusedError:
-            source = SOURCES[0]
     done = 0
 
     def step(number: int) -> None:
@@ -221,7 +276,12 @@ def _note_salient(writer: Writer, store: Store, source: str, progress: Progress)
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
     texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
     arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
-    store.write_note("salient", arrays, {"source": source, "texts": texts})
+    about = {"source": source, "texts": texts, "identity": _identity(_salient_decides(model, source))}
+    store.write_note("salient", arrays, about)
+
+
+def _salient_decides(model: Model, source: str) -> dict[str, Any]:
+    return {**_basis(model), "source": source}
 
 
 def _note_causal(
@@ -235,8 +295,10 @@ def _note_causal(
     """The named relations; controls are the others that were scored."""
     scores = atlas.relation_scores()
     known = {one["relation"]: one for one in atlas.causal_checks()}
+    made_from = {one.name: atlas.run(one.name, "relations").identity for one in relations}
     for asked in relations:
-        if asked.name not in names or asked.name in known:
+        decides = {**_source_decides(model), "relations": made_from, "asked": asked.name}
+        if asked.name not in names or known.get(asked.name, {}).get("identity") == _identity(decides):
             continue
         done = 0
 
@@ -247,6 +309,6 @@ def _note_causal(
 
         others = [one.relation for one in relations if one is not asked]
         found = causal_check(model, scores, asked.relation, controls=others, progress=step)
-        known[asked.name] = found.to_json()
+        known[asked.name] = {**found.to_json(), "identity": _identity(decides)}
         about = {"checks": list(known.values())}
         store.write_note("causal", {"questions": np.array([found.questions])}, about)

@@ -11,6 +11,7 @@ from hashlib import sha256
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import yaml
@@ -36,6 +37,10 @@ class Relation:
     about: str = ""
     licence: str | None = None
     published: bool = False
+
+    def __post_init__(self) -> None:
+        if self.prompt is not None:
+            _require_prompt(self.prompt, f"relation {self.name!r}")
 
     @property
     def copies(self) -> bool:
@@ -77,7 +82,9 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
     except OSError as error:
         raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
     pairs, named, prompt = _from_csv(path, text) if path.suffix.lower() == ".csv" else _from_json(path, text)
-    return Relation(path.stem, named or category or OTHER, _sound(path.name, pairs), prompt)
+    said = (named or category or OTHER).strip()
+    said = said.lower() if said.lower() in CATEGORIES else said  # Knowledge is knowledge
+    return Relation(path.stem, said, _sound(path.name, pairs), prompt)
 
 
 def distinct_relations(
@@ -126,11 +133,13 @@ _Read = tuple[Iterator[tuple[int, Any, Any]], str | None, str | None]
 def _from_csv(path: Path, text: str) -> _Read:
     reader = csv.DictReader(StringIO(text, newline=""), strict=True)
     try:
-        reader.fieldnames = [str(name).strip() for name in reader.fieldnames or []]
+        reader.fieldnames = [str(name).strip().lower() for name in reader.fieldnames or []]
         lines = [(reader.line_num, line) for line in reader]
     except csv.Error as error:
         raise TaskError(f"{path.name}: line {reader.reader.line_num} is not CSV ({error}).") from None
     there = [name for name in reader.fieldnames if name]
+    if twice := [name for name in there if there.count(name) > 1]:
+        raise TaskError(f"{path.name} has two columns named {twice[0]!r}.")
     for column in ("source", "target"):
         if column not in there:
             raise TaskError(
@@ -175,13 +184,18 @@ def _from_json(path: Path, text: str) -> _Read:
         if value is not None and not isinstance(value, str):
             raise TaskError(f"{path.name}: {key} is a text, not {value!r}.")
     if prompt is not None:
-        try:
-            asks = prompt.format(source="\0").count("\0") > 0
-        except (KeyError, IndexError, ValueError, AttributeError):
-            asks = False
-        if not asks:
-            raise TaskError(f"{path.name}: the prompt {prompt!r} has to hold {{source}}, and no other place.")
+        _require_prompt(prompt, path.name)
     return iter(pairs), category.strip() if category else None, prompt
+
+
+def _require_prompt(prompt: str, where: str) -> None:
+    """{source} and nothing else in braces: no parts of it, no widths."""
+    try:
+        places = [part[1:] for part in Formatter().parse(prompt) if part[1] is not None]
+    except ValueError:
+        places = []
+    if not places or any(place != ("source", "", None) for place in places):
+        raise TaskError(f"{where}: the prompt {prompt!r} has to hold {{source}}, and no other place.")
 
 
 def _sound(name: str, pairs: Iterator[tuple[int, Any, Any]]) -> tuple[tuple[str, str], ...]:
