@@ -23,6 +23,8 @@ def test_every_spelling_names_the_same_head(layer, head):
         f"{layer}.{head}",
         f"a{layer}.h{head}",
         f" L{layer}H{head} ",
+        f"({layer}, {head})",
+        f"{layer},{head}",
         (layer, head),
         (np.int64(layer), np.int32(head)),
         [layer, head],
@@ -34,7 +36,9 @@ def test_every_spelling_names_the_same_head(layer, head):
 
 @given(st.text())
 def test_other_text_names_no_head_and_says_how_to_write_one(text):
-    named = re.fullmatch(r"\s*(L\d+H\d+|\d+\.\d+|a\d+\.h\d+)\s*", text, re.IGNORECASE)
+    named = re.fullmatch(
+        r"\s*(L\d+H\d+|\d+\.\d+|a\d+\.h\d+|\(?\s*\d+\s*,\s*\d+\s*\)?)\s*", text, re.IGNORECASE
+    )
     if named:
         assert Head.parse(text)
     else:
@@ -43,7 +47,7 @@ def test_other_text_names_no_head_and_says_how_to_write_one(text):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "5", "L5", "H3", "L5H3x", "5,3", "L-1H2", (1,), (1, 2, 3), ("a", "b"), 5, None]
+    "name", ["", "5", "L5", "H3", "L5H3x", "5;3", "5,", "L-1H2", (1,), (1, 2, 3), ("a", "b"), 5, None]
 )
 def test_not_heads(name):
     with pytest.raises(HeadNameError):
@@ -98,4 +102,4 @@ def test_an_unknown_name_answers_with_the_closest():
     assert error.closest == ("smollm2",)
     assert str(error) == "no model named 'smolm2'; did you mean 'smollm2'?"
     assert error.exit_code == 2
-    assert "built in: other, smollm2" in str(UnknownNameError("model", "zzz", ["smollm2", "other"]))
+    assert "there are: other, smollm2" in str(UnknownNameError("model", "zzz", ["smollm2", "other"]))

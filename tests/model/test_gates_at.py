@@ -101,6 +101,18 @@ def test_a_zero_at_one_position_is_that_head_silent_there(llama):
 
 
 @torch.no_grad()
+def test_logits_at_of_a_model_that_was_never_asked_before():
+    """What is tried once per model, on a short text, has nothing to do with the gates in force."""
+    model = load_model(build_tiny("llama"))
+    ids, at = sample_ids(batch=3, length=20), torch.tensor([19, 12, 3])
+    with gates(model, {"L0H2": 0}, at=at):
+        found = model.logits_at(ids, torch.arange(3), at)
+        whole = logits(model, ids)
+    assert torch.allclose(found, whole[torch.arange(3), at], atol=1e-5)
+    assert not torch.allclose(found, logits(model, ids)[torch.arange(3), at], atol=1e-3)
+
+
+@torch.no_grad()
 def test_a_position_behind_the_text_is_refused(llama):
     """It would gate nothing and say nothing."""
     length = IDS.shape[1]

@@ -86,7 +86,8 @@ def test_the_atlas_holds_what_the_method_gives(model, made):
 
 def test_what_cannot_be_measured_is_said(made):
     _, _, watch = made
-    assert "few: not measurable with this tokenizer (n = 12)" in watch.notes
+    why = "12 of its 12 pairs are single tokens, 30 are needed"
+    assert f"few: not measurable with this tokenizer (n = 12): {why}" in watch.notes
     assert any(
         note.startswith("phrase: not measurable") and "in texts instead" in note for note in watch.notes
     )
@@ -248,3 +249,55 @@ def test_a_damaged_file_is_named(made, tmp_path):
     file.write_bytes(data)
     with pytest.raises(AtlasError, match=r"next\.safetensors is damaged"):
         open_atlas(folder)
+
+
+def test_tokens_before_a_text_are_part_of_what_scores_in_texts_depend_on(model, tmp_path, monkeypatch):
+    """Another first token, other numbers: what was made before is not taken for it."""
+    folder = tmp_path / "atlas"
+    relate_heads(model, [PHRASE], out=folder, source="embedding", salient=False)
+    monkeypatch.setattr(type(model), "first_tokens", lambda self: ((3,), "a test says so"))
+    with pytest.raises(AtlasError, match="first_tokens"):
+        relate_heads(model, [PHRASE], out=folder, source="embedding", salient=False, resume=True)
+
+
+def test_weights_that_differ_in_single_precision_alone(tmp_path):
+    """An atlas takes them for the same model, but not for the same numbers."""
+    exact = build_tiny("llama")
+    rounded = build_tiny("llama")
+    for weight in rounded.parameters():
+        weight.data = weight.data.bfloat16().float()
+    one, other = (load_model(hf, tokenizer=word_tokenizer(100), check=False) for hf in (exact, rounded))
+    assert one.spec.content_hash == other.spec.content_hash and one.weights_hash != other.weights_hash
+    relate_heads(one, [NEXT], out=tmp_path / "atlas", source="embedding", salient=False)
+    with pytest.raises(AtlasError, match="made with other weights"):
+        relate_heads(other, [NEXT], out=tmp_path / "atlas", source="embedding", salient=False, resume=True)
+
+
+def test_a_check_is_made_again_when_there_are_other_controls(model, tmp_path, monkeypatch):
+    from headatlas.method import causal
+    from headatlas.run import relating
+
+    asked = []
+    plain = relating.causal_check
+
+    def watched(*args, **options):
+        asked.append([one.name for one in options["controls"]])
+        return plain(*args, steps=(0, 1), draws=1, most=5, **options)
+
+    monkeypatch.setattr(relating, "causal_check", watched)
+    monkeypatch.setattr(causal, "_KNOWN", 0.0)
+    some = {"out": tmp_path / "atlas", "source": "embedding", "salient": False, "causal": ["next"]}
+    relate_heads(model, [NEXT], **some)
+    relate_heads(model, [NEXT], resume=True, **some)
+    atlas = relate_heads(model, [NEXT, TWICE], resume=True, **some)
+    assert asked == [[], ["twice"]]
+    assert [one["relation"] for one in atlas.causal_checks()] == ["next"]
+
+
+def test_few_targets_are_said(model, tmp_path):
+    """Forty sources, two targets: whoever likes both is on top for all."""
+    watch = Watch()
+    few = Relation("few targets", "other", tuple((f"w{place}", f"w{50 + place % 2}") for place in range(40)))
+    relate_heads(model, [few, NEXT], source="embedding", salient=False, progress=watch)
+    (note,) = [note for note in watch.notes if "different targets" in note]
+    assert note.startswith("few targets: its pairs have 2 different targets, and k is 10")

@@ -240,7 +240,7 @@ class Atlas:
         if not names:
             raise AtlasError(
                 "this atlas has no relation scores"
-                + (f" of the kind {method!r}" if self.relations else "")
+                + (f" from texts ({method})" if self.relations else "")
                 + "; 'headatlas relations' makes them"
                 + (" with --dynamic." if self.relations else ".")
             )

@@ -231,9 +231,12 @@ def _require_values(table: _Table) -> None:
     double = lines.duplicated(list(_KEYS), keep=False)
     if double.any():
         later = lines.index[lines.duplicated(list(_KEYS)).to_numpy()][0]
+        of = lines.loc[later]
+        what = f"{of['relation'] or of['task']!s}, L{of['layer']}H{of['head']}"
         same = (lines[list(_KEYS)] == lines.loc[later, list(_KEYS)]).all(axis=1)
         raise RequestError(
-            f"{table.name}: row {later} says again what row {lines.index[same.to_numpy()][0]} says."
+            f"{table.name}: row {later} says again what row {lines.index[same.to_numpy()][0]} says ({what}); "
+            "several seeds need a column 'seed'."
         )
     alone = set(lines["relation"][of_relation]) - set(lines["relation"][lines["method"] == "relations"])
     if alone:

@@ -55,7 +55,9 @@ class Store:
         try:
             data = json.loads((root / ATLAS).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise AtlasError(f"{root} is no atlas: it has no {ATLAS}. 'headatlas map' makes one.") from None
+            raise AtlasError(
+                f"{root} is no atlas: it has no {ATLAS}. 'headatlas map' or 'relations' makes one."
+            ) from None
         except OSError as error:
             raise AtlasError(f"{root / ATLAS} cannot be read: {error.strerror or error}.") from None
         except ValueError:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["head"]
 
 _RELATIONS = 8
+#: columns of numbers, as wide as these get
+_WIDTHS = {
+    "G+": 4, "G−": 4, "facilitation": 18, "interference": 18, "direction": 9, "score": 5, "pairs": 5, "by": 5,
+}  # fmt: skip
 
 
 def head(
@@ -35,17 +39,19 @@ def head(
     _show(Console(soft_wrap=True, highlight=False), card)
 
 
-def _table(*columns: str) -> Table:
+def _table(*columns: str, numbers: int) -> Table:
+    """The last `numbers` columns hold numbers, which are never cut; words go on in a second line."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(column, no_wrap=True)
+    for place, column in enumerate(columns):
+        number = place >= len(columns) - numbers
+        table.add_column(column, no_wrap=number, overflow="fold", min_width=_WIDTHS.get(column))
     return table
 
 
 def _show(console: Console, card: HeadCard) -> None:
     console.print(f"[bold]{card.head}[/] of {escape(card.model)}: {escape(card.label)}")
     if card.tasks:
-        table = _table("task", "roles over the seeds", "G+", "G−", "facilitation", "interference")
+        table = _table("task", "roles over the seeds", "G+", "G−", "facilitation", "interference", numbers=4)
         for task in card.tasks:
             roles = ", ".join(f"{task.roles.count(role)} {role}" for role in dict.fromkeys(task.roles))
             table.add_row(
@@ -62,21 +68,30 @@ def _show(console: Console, card: HeadCard) -> None:
         console.print(table)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.relations:
-        table = _table("relation", "category", "direction", "score", "pairs")
-        for one in card.relations[:_RELATIONS]:
-            if one.score > 0:
-                mark = "*" if one.kind == "multi-token" else ""
-                words = (one.relation, one.category, one.direction)
-                table.add_row(*map(escape, words), f"{one.score:.2f}", f"{one.pairs}{mark}")
+        table = _table("relation", "category", "direction", "score", "pairs", numbers=3)
+        scored = [one for one in card.relations if one.score > 0]
+        for one in scored[:_RELATIONS]:
+            mark = "*" if one.kind == "multi-token" else ""
+            words = (one.relation, one.category, one.direction)
+            table.add_row(*map(escape, words), f"{one.score:.2f}", f"{one.pairs or ''}{mark}")
         console.print()
         console.print(table)
+        more = len(scored) - _RELATIONS
+        notes = ["* scored in texts"] if any(one.kind == "multi-token" for one in scored[:_RELATIONS]) else []
+        notes += [f"{more} more with lower scores; --json has all"] if more > 0 else []
+        if notes or not scored:
+            console.print(f"[dim]{'; '.join(notes) or 'no relation has a score above zero'}[/]")
     if card.salient:
-        table = _table("amplifies", "by", "into")
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+        table.add_column("amplifies", no_wrap=True)
+        table.add_column("by", no_wrap=True, min_width=_WIDTHS["by"])
+        table.add_column("into", overflow="fold")
         for token in card.salient:
             table.add_row(
                 escape(repr(token.token)), f"{token.strength:.2f}", escape("  ".join(map(repr, token.mapped)))
             )
         console.print()
         console.print(table)
+        console.print("[dim]by: length of what the head writes over the length of what the token brings[/]")
     if not (card.tasks or card.relations or card.salient):
         console.print("nothing is known about it yet: 'headatlas map' and 'headatlas relations' find out")

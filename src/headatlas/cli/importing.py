@@ -37,3 +37,11 @@ def import_(
         f"{escape(atlas.spec.name)}, {counted(len(atlas.spec), 'head')}: "
         f"{counted(len(atlas.tasks), 'task')}, {counted(len(atlas.relations), 'relation')} in {escape(out)}"
     )
+    widths = set(atlas.spec.heads)
+    if len(widths) > 1:
+        console.print(
+            f"[yellow]note:[/] layers have {min(widths)} to {max(widths)} heads in this table; if that "
+            "is a slip, --heads says how many there are"
+        )
+    kind = "agreement" if atlas.tasks else "categories"
+    console.print(f"[dim]'headatlas plot {escape(out)} --kind {kind}' draws it[/]")

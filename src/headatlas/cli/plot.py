@@ -37,7 +37,7 @@ def plot(
         str | None, typer.Option(help="For categories, relations: promote, suppress or both.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="For categories: the score from which on a head has one (0.15).")
+        float | None, typer.Option(help="For categories (0.15) and agreement: the score that counts.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
@@ -66,7 +66,7 @@ def plot(
         ("task", task, ("agreement", "score", "trajectories", "distributions", "profile", "contrast")),
     ):
         if value and kind in KINDS and kind not in wanted:
-            raise RequestError(f"--{name} is for --kind {' or '.join(wanted)}, not for {kind}.")
+            raise RequestError(f"--{name} is for --kind {', '.join(wanted)}; {kind} has no use for it.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
     options = FigureOptions(

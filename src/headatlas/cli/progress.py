@@ -99,6 +99,9 @@ class ShownProgress:
     def heads(self, what: str, done: int, total: int) -> None:
         """So many heads of so many have been looked at; a total of 0 is not known."""
         if not self._live:
+            if what != self._what and not self._quiet:
+                self._what = what
+                self._console.print(f"{escape(what)} …")
             return
         if what != self._what:
             self._what = what

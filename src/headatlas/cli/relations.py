@@ -22,7 +22,8 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
 )
-from headatlas.cli.progress import ShownProgress
+from headatlas.cli.progress import ShownProgress, counted
+from headatlas.core import RequestError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,10 +48,14 @@ def relations(
         int | None,
         typer.Option(
             "-k",
+            "--k",
             help="How far down a target may be (default: 1 copying, 10 others; 3, 25 in large vocabularies).",
         ),
     ] = None,
     source: Annotated[str, typer.Option(help="auto, first_mlp (as published) or embedding.")] = "auto",
+    salient: Annotated[
+        bool, typer.Option("--salient/--no-salient", help="Also find the tokens that each head amplifies.")
+    ] = True,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Also score what heads do in texts.")] = False,
     causal: Annotated[
         list[str] | None, typer.Option(help="Also switch off the top heads of this relation (repeatable).")
@@ -66,12 +71,14 @@ def relations(
 ) -> None:
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
     choose the source vectors, for relations whose words are not single tokens, and if asked for."""
-    from headatlas import load_relation
-    from headatlas.run import require_place, require_request
-    from headatlas.task import distinct_relations
+    from headatlas.task import builtin_relations, distinct_relations, load_relation
 
     given = None if relation is None else [load_relation(name, category=category) for name in relation]
+    if category is not None and all(name in builtin_relations() for name in relation or ()):
+        raise RequestError("--category is for relations from files; built-in ones have theirs.")
     wanted = distinct_relations(given)
+    from headatlas.run import require_place, require_request  # brings torch: after what needs none
+
     require_place(out, resume)
     require_request(source, k, causal or (), wanted)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
@@ -83,15 +90,10 @@ def relations(
         as_json=as_json,
         k=k,
         source=source,
+        salient=salient,
         dynamic=dynamic,
         causal=causal or (),
     )
-    if not as_json:
-        console = Console(soft_wrap=True, highlight=False)
-        console.print(
-            f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)} --kind categories' draws the map, "
-            f"'headatlas head {escape(out)} L0H0' shows a head[/]"
-        )
 
 
 def show_relations(
@@ -112,7 +114,7 @@ def show_relations(
         spec = loaded.spec
         console.print(
             f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
-            f"{len(wanted)} relations"
+            f"{counted(len(wanted), 'relation')}"
         )
     goes_on = f"{goes_on} (what it was at begins anew)"
     with ShownProgress(as_json, goes_on) as progress:
@@ -125,6 +127,13 @@ def show_relations(
     _show(console, scores, atlas)
     for check in atlas.causal_checks():
         _show_causal(console, check)
+    best = next((one["head"] for row in _rows(scores) for one in row["promote"]), None)
+    if best is not None:
+        where = escape(out)
+        console.print(
+            f"[dim]atlas in {where}; 'headatlas plot {where} --kind categories' draws the map, "
+            f"'headatlas head {where} {best}' shows a head[/]"
+        )
 
 
 def _rows(scores: xr.DataArray) -> list[dict[str, Any]]:
@@ -171,12 +180,13 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         f"\n[bold]{escape(check['relation'])}[/], accuracy on {check['questions']} questions with heads off:"
     )
     console.print(title)
+    console.print(f"  [dim]its top heads, the best first: {', '.join(check['heads'])}[/]")
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
     table.add_column("  heads off", no_wrap=True)
     for step in check["steps"]:
         table.add_column(str(step), justify="right")
     rows = {
-        f"  its top heads ({check['heads'][0]}, …)": check["top"],
+        "  its top heads": check["top"],
         f"  random heads ({len(check['random'])} draws)": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
@@ -218,6 +228,9 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
         console.print(f"[dim]* not measurable from weights with this tokenizer, scored in texts: {names}[/]")
     if "†" in marks:
         console.print("[dim]† not measurable with this tokenizer[/]")
+    others = len(atlas.relations) - len(rows)
+    if others > 0:
+        console.print(f"[dim]with the {counted(others, 'relation')} that the atlas had before:[/]")
     for direction, counts in _counts(atlas).items():
         words = ", ".join(
             f"{count} {'in ' if word[0].isdigit() else ''}{word}" for word, count in counts.items()

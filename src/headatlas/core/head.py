@@ -19,6 +19,7 @@ __all__ = ["Head"]
 _SPELLINGS = (
     re.compile(r"L(\d+)H(\d+)", re.IGNORECASE),
     re.compile(r"(\d+)\.(\d+)"),
+    re.compile(r"\(?\s*(\d+)\s*,\s*(\d+)\s*\)?"),
     re.compile(r"a(\d+)\.h(\d+)", re.IGNORECASE),
 )
 

@@ -56,7 +56,8 @@ def plot_categories(
     """All categories in one panel, then each in its own. x is the layer, y the head.
 
     A head has the categories of the relations that it scores `threshold` or more in; the legend counts the
-    heads of the first panel. `direction` None or "both": promoting and suppressing together.
+    cells of the first panel, the caption the heads that have a category among others. `direction` None or
+    "both": promoting and suppressing together.
     """
     way = direction_of(direction)
     scores = atlas.relation_scores()
@@ -71,9 +72,12 @@ def plot_categories(
     counts = Counter(words.values[there].tolist())
     scored = there & ~scores.isnull().all(["relation", "direction"]).transpose("layer", "head").values
     unscored = f" ({there.sum() - scored.sum():,} were not scored)" if scored.sum() < there.sum() else ""
+    having = [int((part.values[there] != "").sum()) for part in maps[1:]]
+    by_category = ", ".join(f"{count:,} {name}" for count, name in zip(having, names, strict=True) if count)
     caption = [
         f"A head has a category if it {verb} at least {100 * threshold:g} % of the pairs of a relation in "
-        f"it; {there.sum() - counts['']:,} of {there.sum():,} heads have one{unscored}.",
+        f"it; {there.sum() - counts['']:,} of {there.sum():,} heads have one{unscored}"
+        + (f" ({by_category}; the legend counts those that have it alone)." if by_category else "."),
         *notes_of(scores),
     ]
     sheet = Sheet(1, 1, width, left=0.34, right=0.04, bottom=0.28)

@@ -26,6 +26,7 @@ __all__ = ["DYNAMIC", "draw_dynamic", "pearson", "plot_dynamic"]
 
 #: how heads attended when the dynamic scores were made -> the header
 DYNAMIC = {"forced": "Forced onto the source", "attending": "As it attends"}
+_WAYS = {"promote": " (promoting)", "suppress": " (suppressing)", None: " (promoting and suppressing)"}
 _FORCED = "Forced: the head’s attention is put wholly onto the source."
 _DOT, _ALPHA = 4, 0.5  # points squared; how much of its colour a dot has
 _WIDEST = 2.0  # inches: a single panel
@@ -68,7 +69,11 @@ def plot_dynamic(
     shown = {str(name) for one, _ in pairs.values() for name in one["category"].values}
     foot = Foot.of(
         _legend([name for name in known if name in shown], known, colours),
-        [f"A dot per head and relation; r: Pearson. {_FORCED if 'forced' in pairs else ''}".strip()],
+        [
+            f"A dot per head and relation{_WAYS[direction_of(direction)]}; r: Pearson. "
+            f"{_FORCED if 'forced' in pairs else ''}".strip(),
+            *_left_out(atlas, relations, pairs),
+        ],
         width,
     )
     sheet = Sheet(1, len(pairs), width, left=0.42, right=0.06, bottom=0.28 + foot.height)
@@ -95,6 +100,15 @@ def plot_dynamic(
     add_label(figure, label)
     foot.draw(figure)
     return figure
+
+
+def _left_out(
+    atlas: Atlas, asked: Sequence[str] | str | None, pairs: dict[str, tuple[xr.DataArray, xr.DataArray]]
+) -> list[str]:
+    """Relations that have no static score, or none in texts."""
+    shown = {str(name) for static, _ in pairs.values() for name in static["relation"].values}
+    missing = [str(name) for name in relations_of(atlas, asked)["relation"].values if str(name) not in shown]
+    return [f"Not both from weights and in texts: {', '.join(missing)}."] if missing else []
 
 
 def _dynamic_scores(atlas: Atlas, kind: str | None) -> dict[str, xr.DataArray]:

@@ -93,6 +93,8 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
     if not wanted:
         only = any(method == "contrast" for method, _ in atlas.runs)
         hint = " This atlas holds contrasts: --kind contrast draws those." if only else ""
+        if atlas.relations:
+            hint = " This atlas holds relations: --kind categories draws those."
         raise RequestError(
             f"there is no task to draw; name one, or finish a seed with 'headatlas map'.{hint}"
         )

@@ -84,6 +84,8 @@ def relate_heads(
         for one in ready:
             if not one.measurable:
                 progress.note(_how_measured(one))
+            if few := _few_targets(one, limits[one.name]):
+                progress.note(few)
         if dynamic:
             _score_in_texts(loaded, writer, store, ready, limits, k, progress)
         atlas = open_atlas(store.root)
@@ -109,12 +111,29 @@ def require_request(source: str, k: int | None, causal: Sequence[str], wanted: S
 
 
 def _how_measured(relation: RelationTokens) -> str:
-    single = f"{relation.name}: not measurable with this tokenizer (n = {len(relation.single)})"
+    count, listed = len(relation.single), len(relation.relation.pairs)
+    said = (
+        f"{relation.name}: not measurable with this tokenizer (n = {count}): {count} of its {listed} "
+        f"pairs are single tokens, {LEAST_PAIRS} are needed"
+    )
     if len(relation.in_text) < LEAST_PAIRS:
-        return single
+        return said
     pieces = not all(pair.whole for pair in relation.in_text)
     how = "one piece of each target stands for it" if pieces else "sources of several tokens"
-    return f"{single} from weights alone; scored in texts instead (multi-token: {how})"
+    return f"{said}; scored in texts instead (multi-token: {how})"
+
+
+def _few_targets(relation: RelationTokens, k: int) -> str | None:
+    """A sentence if the targets are so few that a head that likes them all would seem to know the
+    relation."""
+    pairs = relation.single if relation.measurable else relation.in_text
+    targets = len({pair.target for pair in pairs})
+    if len(pairs) < LEAST_PAIRS or targets > 2 * k:
+        return None
+    return (
+        f"{relation.name}: its pairs have {targets} different targets, and k is {k}: a head that "
+        "promotes them all, whatever the source, scores high too"
+    )
 
 
 def _basis(model: Model) -> dict[str, Any]:

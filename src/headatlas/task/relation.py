@@ -39,6 +39,7 @@ class Relation:
     published: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", tuple(dict.fromkeys(self.pairs)))  # each once
         if self.prompt is not None:
             _require_prompt(self.prompt, f"relation {self.name!r}")
 
@@ -73,7 +74,8 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
             "relation",
             str(name),
             _catalogue(),
-            "(or give a .csv file with the columns source and target, or a .json list of pairs.)",
+            "(or give a .csv file with the columns source and target, or a .json list of pairs; several are "
+            "given one by one.)",
         )
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -93,7 +95,12 @@ def distinct_relations(
     """The relations, no two of one name; all built-in ones for None."""
     if relations is None:
         relations = builtin_relations()
-    given = [relations] if isinstance(relations, str | Path | Relation) else relations
+    given = [relations] if isinstance(relations, str | Path | Relation) else list(relations)
+    for one in given:
+        if not isinstance(one, str | Path | Relation):
+            raise RequestError(
+                f"{one!r:.60} is no relation; give a name, a file or Relation(name, category, pairs)."
+            )
     found = [load_relation(one) for one in given]
     names = [one.name for one in found]
     for name in names:
