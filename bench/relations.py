@@ -307,10 +307,10 @@ def report(arguments: argparse.Namespace) -> None:
         "## Relations",
         "",
         f"Source vectors: {facts['source']['source']} ({facts['source']['source_because']}). *shuffled*: the "
-        "score of the head that promotes it most, with the targets dealt out to the wrong sources: high where "
-        "a head likes all of the few targets. *accuracy*: the model's own, asked with three worked examples. "
-        f"*: fewer than 30 pairs are single tokens, and it is scored in texts. Measured on {facts['device']}, "
-        "as are the two sections below.",
+        "score of the head that promotes it most, with the targets dealt out to wrong sources: high where a "
+        "head likes all of the few targets. *accuracy*: the model's own, asked with three worked examples. "
+        "*: fewer than 30 pairs are single tokens, and it is scored in texts. Measured on "
+        f"{facts['device']}, as are the two sections below.",
         "",
         "| relation | category | pairs | of listed | k | promoted by | shuffled | suppressed by | accuracy |",
         "|---|---|---|---|---|---|---|---|---|",
