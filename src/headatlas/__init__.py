@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
     from headatlas.method import GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import contrast_heads, map_heads, relate_heads
+    from headatlas.run import contrast_heads, map_heads, relate_heads, validate_atlas
     from headatlas.task import Relation, Task, load_relation, load_task
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "open_atlas",
     "relate_heads",
     "relation_scores",
+    "validate_atlas",
 ]
 
 _ROOM_OF = {
@@ -93,6 +94,7 @@ _ROOM_OF = {
     "open_atlas": "headatlas.atlas",
     "relate_heads": "headatlas.run",
     "relation_scores": "headatlas.method",
+    "validate_atlas": "headatlas.run",
 }
 
 

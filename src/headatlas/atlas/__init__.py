@@ -13,19 +13,27 @@ from headatlas.atlas.atlas import Atlas, open_atlas
 from headatlas.atlas.card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
 from headatlas.atlas.export import write_table
+from headatlas.atlas.findings import TOPICS, Finding, find
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.layout import SCHEMA, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.report import report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.stability import by_seeds, facilitating_jaccard, retest
 from headatlas.atlas.store import Store
+from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [
     "IMPLEMENTS",
+    "ORDERS",
     "SCHEMA",
     "SCORES",
+    "SHARES",
     "THRESHOLD",
+    "TOPICS",
     "Atlas",
     "EffectMap",
+    "Finding",
     "Fit",
     "HeadCard",
     "Interval",
@@ -36,18 +44,26 @@ __all__ = [
     "Store",
     "Summary",
     "TaskOfHead",
+    "Validation",
     "always",
     "any_seed",
+    "by_seeds",
     "categories",
     "category_words",
+    "facilitating_jaccard",
+    "faithfulness",
+    "find",
     "import_table",
     "interval",
     "open_atlas",
     "plain_label",
+    "report_markdown",
+    "retest",
     "role_scores",
     "roles_of",
     "seed_correlation",
     "slug",
     "summarise",
+    "validation_name",
     "write_table",
 ]

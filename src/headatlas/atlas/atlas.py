@@ -17,6 +17,7 @@ from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
+from headatlas.atlas.validation import Validation, validation_name
 from headatlas.core import (
     DIRECTIONS,
     EFFECT_METHODS,
@@ -76,7 +77,7 @@ class Atlas:
     def seeds(self, task: str, method: str = "gating") -> list[int]:
         """Seeds of which all fits are finished."""
         fits = self._fits.get((method, task), {})
-        wanted = ("retain", "remove") if method == "gating" else ("retain",)
+        wanted = ("retain",) if method == "contrast" else ("retain", "remove")
         return sorted(
             seed for seed in {seed for seed, _ in fits} if all((seed, fit) in fits for fit in wanted)
         )
@@ -182,9 +183,10 @@ class Atlas:
 
     # Statements
 
-    def scores(self, task: str) -> xr.Dataset:
-        """Facilitation, interference, irrelevance: [seed, layer, head]."""
-        return role_scores(self.gates(task))
+    def scores(self, task: str, method: str = "gating") -> xr.Dataset:
+        """Facilitation, interference, irrelevance: [seed, layer, head]. `method` "retest-a" or "retest-b":
+        from fits on one half of the items."""
+        return role_scores(self.gates(task, method))
 
     def roles(self, task: str, threshold: float = THRESHOLD) -> xr.DataArray:
         """[seed, layer, head]: facilitating, interfering, irrelevant, anomaly, unclear."""
@@ -222,6 +224,19 @@ class Atlas:
                     figures[fit] = float(np.mean([one[name] for one in found]))
         rows = int(run.baseline["rows"]) if "rows" in run.baseline else None
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out, rows=rows)
+
+    # How far it can be believed
+
+    @property
+    def validated(self) -> list[str]:
+        """Tasks that `headatlas validate` has looked at."""
+        return [task for task in self.tasks if validation_name(task) in self.notes]
+
+    def validation(self, task: str) -> Validation:
+        """What was measured with heads kept, taken away and switched off."""
+        if validation_name(task) not in self.notes:
+            raise AtlasError(f"{task!r} was not validated yet; 'headatlas validate' does it.")
+        return Validation.from_note(*self.notes[validation_name(task)])
 
     # Relations
 

@@ -21,14 +21,20 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.agreement import Interval
+from headatlas.atlas.layout import slug
 from headatlas.atlas.statistics import DRAWS, bootstrap
 
-__all__ = ["ORDERS", "SHARES", "Validation", "faithfulness"]
+__all__ = ["ORDERS", "SHARES", "Validation", "faithfulness", "validation_name"]
 
 #: shares of the heads at which the curves are measured
 SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 #: the scores by which heads are switched off from G+
 ORDERS = ("facilitation", "irrelevance", "interference")
+
+
+def validation_name(task: str) -> str:
+    """The note that holds a task's."""
+    return f"validation-{slug(task)}"
 
 
 def faithfulness(metric: np.ndarray, none: float, full: float) -> np.ndarray:

@@ -23,7 +23,9 @@ from headatlas.cli.listing import listing
 from headatlas.cli.map import map_
 from headatlas.cli.plot import plot
 from headatlas.cli.relations import relations
+from headatlas.cli.report import report
 from headatlas.cli.table import table
+from headatlas.cli.validate import validate
 
 __all__ = ["app", "main"]
 
@@ -39,6 +41,8 @@ app.command("demo", short_help="The main job on the embedded model: both maps, b
 app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
 app.command("relations", short_help="Which relations do the heads implement, by their weights?")(relations)
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
+app.command("validate", short_help="How far can the maps be believed? Curves, methods, stability.")(validate)
+app.command("report", short_help="The findings in words and numbers.")(report)
 app.command("plot", short_help="A figure: by default the Always/Any maps.")(plot)
 app.command("head", short_help="One head's card.")(head)
 app.command("table", short_help="All numbers as a tidy table.")(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -77,6 +78,15 @@ class GatingSettings:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GatingSettings:
+        found: dict[str, Any] = dict(data)
+        for name in ("free", "pressed"):
+            found[name] = Stage(**found[name])
+        for name in ("start", "momentum"):
+            found[name] = tuple(found[name])
+        return cls(**found)
 
 
 PRESETS = {

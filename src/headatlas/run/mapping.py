@@ -17,9 +17,9 @@ from headatlas.run.effects import ITEMS, measure_effects
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
-from headatlas.task import Task
+from headatlas.task import Row, Task
 
-__all__ = ["map_heads", "require_settings"]
+__all__ = ["fit_gates", "map_heads", "require_settings"]
 
 
 def map_heads(
@@ -100,7 +100,19 @@ def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings) -> 
         run = store.update(run, baseline=measure_baseline(model, task.held_out))
     if warning := worse_than_chance(run):
         fitter.progress.note(warning)
-    table = RowTable(task.rows.train)
+    fit_gates(fitter, run, task.rows.train, task.held_out, settings, range(settings.seeds))
+
+
+def fit_gates(
+    fitter: Fitter,
+    run: Run,
+    rows: Sequence[Row],
+    held_out: Sequence[Row] | None,
+    settings: GatingSettings,
+    seeds: Sequence[int],
+) -> None:
+    """All fits of these seeds on these rows; finished gates are measured on the rows held out, if given."""
+    model, store, table = fitter.model, fitter.store, RowTable(rows)
 
     def starts(stage: str, sets: Sequence[GateSetName]) -> torch.Tensor:
         if stage == "free":
@@ -108,14 +120,14 @@ def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings) -> 
         return torch.from_numpy(np.stack([store.read_fit(run, seed, "free").logits for seed, _ in sets]))
 
     def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
-        if fit == "free":
+        if fit == "free" or held_out is None:
             return {}
-        return evaluate(model, task.held_out, gates).figures()
+        return evaluate(model, held_out, gates).figures()
 
     for stage, fits in STAGES.items():
 
         def make(sets: Sequence[GateSetName], stage: str = stage) -> GateFit:
-            return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=task.name)
+            return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
 
-        wanted = [(seed, fit) for seed in range(settings.seeds) for fit in fits]
+        wanted = [(seed, fit) for seed in seeds for fit in fits]
         fitter.stage(run, stage, wanted, make, measure)

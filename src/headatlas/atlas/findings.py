@@ -1,0 +1,393 @@
+"""What the papers read off their pictures by eye, as numbers with intervals and tests.
+
+Heads are the units: intervals are bootstraps over heads, tests permute heads (within their layers where
+depth would explain the finding). All p-values of a report are adjusted together (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headatlas.atlas.agreement import Interval
+from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SHARES
+from headatlas.atlas.scores import THRESHOLD
+from headatlas.atlas.stability import facilitating_jaccard, retest
+from headatlas.atlas.statistics import (
+    bootstrap,
+    concentration,
+    holm,
+    mcnemar,
+    overlap,
+    permutation_p,
+    rank_correlation,
+)
+
+__all__ = ["TOPICS", "Finding", "find"]
+
+#: topic -> the question that it answers
+TOPICS = {
+    "density": "How many heads facilitate or interfere, in every seed and in at least one?",
+    "tasks": "Do tasks need different numbers of heads?",
+    "layers": "Do deeper layers have higher scores?",
+    "categories": "Where do the heads of a category begin?",
+    "columns": "Are the heads of a task or category gathered in some head columns?",
+    "several": "How many heads have several roles or categories?",
+    "overlap": "Do tasks share their heads?",
+    "sufficiency": "Are the heads that gating names enough, and more so than those of other methods?",
+    "stability": "Would the same map come out again?",
+}
+#: the share of a category's heads that lie above its first layer
+_MOST = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number: `value` with its 95 % interval, `p` of the test that goes with it and `adjusted` for all
+    tests of the report; `published`: what the papers say, of other models."""
+
+    topic: str
+    about: str
+    text: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    adjusted: float | None = None
+    published: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
+    """All findings that the atlas has evidence for."""
+    heads = _Heads(atlas)
+    found: list[Finding] = []
+    for task in atlas.tasks:
+        found += _density(atlas, heads, task, threshold)
+    for one, other in combinations(atlas.tasks, 2):
+        found += _contrast(atlas, heads, one, other, threshold)
+        found += _overlap(atlas, heads, one, other, threshold)
+    for task in atlas.tasks:
+        found += _layers(atlas, heads, task)
+        found += _columns(atlas, heads, task, threshold)
+        found += _several_roles(atlas, heads, task, threshold)
+        found += _stability(atlas, task, threshold)
+    for task in atlas.validated:
+        found += _sufficiency(atlas, task)
+    if atlas.relations:
+        found += _categories(atlas, heads)
+    tested = [place for place, one in enumerate(found) if one.p is not None]
+    adjusted = holm([found[place].p or 0.0 for place in tested])
+    for place, value in zip(tested, adjusted, strict=True):
+        found[place] = replace(found[place], adjusted=value)
+    order = list(TOPICS)
+    return sorted(found, key=lambda one: order.index(one.topic))
+
+
+class _Heads:
+    """The heads of a model as places in flat arrays."""
+
+    def __init__(self, atlas: Atlas) -> None:
+        places = [(head.layer, head.head) for head in atlas.spec]
+        self.layers, self.columns = (np.array(part) for part in zip(*places, strict=True))
+        self.count = len(places)
+        self.width = atlas.spec.shape[1]
+        self.depth = atlas.spec.layers
+
+    def flat(self, values: xr.DataArray) -> np.ndarray:
+        found: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
+        return found
+
+    def within_layers(self, chance: np.random.Generator) -> np.ndarray:
+        """An order of all heads that leaves each in its layer."""
+        order = np.arange(self.count)
+        for layer in np.unique(self.layers):
+            here = np.flatnonzero(self.layers == layer)
+            order[here] = chance.permutation(here)
+        return order
+
+
+def _share(chosen: np.ndarray) -> Interval:
+    return bootstrap(len(chosen), lambda places: float(chosen[places].mean()))
+
+
+def _percent(found: Interval) -> str:
+    return f"{100 * found.mean:.1f} % [{100 * found.low:.1f}–{100 * found.high:.1f}]"
+
+
+def _density(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+    found = []
+    published = PUBLISHED_SHARES.get(task.removeprefix("paper/"))
+    for when, maps in (("always", atlas.always(task)), ("any", atlas.any(task))):
+        for place, (role, score) in enumerate(
+            (("facilitate", "facilitation"), ("interfere", "interference"))
+        ):
+            share = _share(heads.flat(maps[score]) >= threshold)
+            words = "in every seed" if when == "always" else "in at least one seed"
+            said = None
+            if published:
+                numbers = [pair[place] for pair in published[when]]
+                said = ", ".join(
+                    f"{model} {n:g} %" for model, n in zip(PUBLISHED_MODELS, numbers, strict=True)
+                )
+            found.append(
+                Finding(
+                    "density",
+                    f"{task}, {when}, {score}",
+                    f"{task}: {_percent(share)} of heads {role} {words} ({len(atlas.seeds(task))} seeds)",
+                    share.mean,
+                    share.low,
+                    share.high,
+                    published=said,
+                )
+            )
+    return found
+
+
+def _contrast(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: float) -> list[Finding]:
+    sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
+    gap = bootstrap(heads.count, lambda places: float(sets[0][places].mean() - sets[1][places].mean()))
+    published = None
+    if {one, other} == {"math", "syntax"}:
+        shares = [PUBLISHED_SHARES[task]["always"] for task in (one, other)]
+        gaps = [first[0] - second[0] for first, second in zip(*shares, strict=True)]
+        named = zip(PUBLISHED_MODELS, gaps, strict=True)
+        published = ", ".join(f"{model} {value:+.1f}" for model, value in named)
+    text = (
+        f"{one} less {other}: {100 * gap.mean:+.1f} points [{100 * gap.low:+.1f} to {100 * gap.high:+.1f}] "
+        "in the share of heads that facilitate in every seed"
+    )
+    return [
+        Finding(
+            "tasks", f"{one} − {other}", text, gap.mean, gap.low, gap.high, mcnemar(*sets),
+            published=published,
+        )
+    ]  # fmt: skip
+
+
+def _overlap(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: float) -> list[Finding]:
+    sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
+    found = overlap(*sets)
+
+    def drawn(chance: np.random.Generator) -> float:
+        return float((sets[0] & sets[1][heads.within_layers(chance)]).sum())
+
+    p = permutation_p(found.both, drawn, sides="more")
+    chance = np.random.default_rng(1)
+    in_layers = float(np.mean([drawn(chance) for _ in range(200)]))
+    return [
+        Finding(
+            "overlap",
+            f"{one}, {other}",
+            f"{one} and {other} share {found.both} heads that facilitate in every seed; chance would give "
+            f"{found.expected:.1f}, and {in_layers:.1f} with as many in each layer (Jaccard "
+            f"{found.jaccard:.2f})",
+            found.both,
+            p=p,
+        )
+    ]
+
+
+def _layers(atlas: Atlas, heads: _Heads, task: str) -> list[Finding]:
+    scores = atlas.scores(task).mean("seed")
+    maps = {
+        "mean facilitation": scores["facilitation"],
+        "facilitation in any seed": atlas.any(task)["facilitation"],
+        "interference in any seed": atlas.any(task)["interference"],
+    }
+    found = []
+    for name, values in maps.items():
+        flat = heads.flat(values)
+        rho = _correlated(heads.layers, flat)
+        if np.isnan(rho.mean):
+            continue
+        p = permutation_p(rho.mean, partial(_shuffled, heads.layers, flat))
+        way = "rises" if rho.low > 0 else "falls" if rho.high < 0 else "hardly changes"
+        found.append(
+            Finding(
+                "layers",
+                f"{task}, {name}",
+                f"{task}: {name} {way} with depth, rank correlation {rho.mean:.2f} [{rho.low:.2f} to "
+                f"{rho.high:.2f}]",
+                rho.mean,
+                rho.low,
+                rho.high,
+                p,
+                published="deeper layers higher under Any (read off the figures)" if "any" in name else None,
+            )
+        )
+    return found
+
+
+def _shuffled(layers: np.ndarray, values: np.ndarray, chance: np.random.Generator) -> float:
+    return rank_correlation(layers, chance.permutation(values))
+
+
+def _correlated(one: np.ndarray, other: np.ndarray) -> Interval:
+    return bootstrap(len(one), lambda places: rank_correlation(one[places], other[places]), draws=500)
+
+
+def _columns(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+    chosen = heads.flat(atlas.always(task)["facilitation"]) >= threshold
+    return _gathered(heads, chosen, task, f"{task}: the heads that facilitate in every seed")
+
+
+def _gathered(heads: _Heads, chosen: np.ndarray, about: str, what: str) -> list[Finding]:
+    if chosen.sum() < 2:
+        return []
+    value = concentration(heads.columns, chosen, heads.width)
+    p = permutation_p(
+        value,
+        lambda chance: concentration(heads.columns, chosen[heads.within_layers(chance)], heads.width),
+        sides="more",
+    )
+    counts = np.bincount(heads.columns[chosen], minlength=heads.width)
+    best = int(counts.argmax())
+    text = (
+        f"{what} are spread over the head columns with a variance of {value:.2f} times their mean; "
+        f"column {best} has most, {counts[best]} of {int(chosen.sum())}"
+    )
+    return [Finding("columns", about, text, value, p=p)]
+
+
+def _several_roles(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+    if len(atlas.seeds(task)) < 2:
+        return []
+    some = atlas.any(task)
+    helps, hurts = (heads.flat(some[name]) >= threshold for name in ("facilitation", "interference"))
+    both = int((helps & hurts).sum())
+    p = permutation_p(both, lambda chance: float((helps & chance.permutation(hurts)).sum()))
+    expected = helps.sum() * hurts.sum() / heads.count
+    text = (
+        f"{task}: {both} heads facilitate in one seed and interfere in another; {expected:.1f} if the two "
+        "had nothing to do with each other"
+    )
+    return [Finding("several", f"{task}, both roles", text, both, p=p)]
+
+
+def _categories(atlas: Atlas, heads: _Heads) -> list[Finding]:
+    implements = atlas.categories().sel(direction="promote")
+    names = [str(name) for name in implements["category"].values]
+    sets = {name: heads.flat(implements.sel(category=name)) for name in names}
+    found = []
+    for name, chosen in sets.items():
+        if chosen.any():
+            found += [_begins(heads, name, chosen), *_gathered(heads, chosen, name, f"{name} heads")]
+    if len(names) > 1:
+        found += _several_categories(heads, list(sets.values()))
+    return found
+
+
+def _begins(heads: _Heads, name: str, chosen: np.ndarray) -> Finding:
+    layers = heads.layers[chosen]
+
+    def first(some: np.ndarray) -> float:
+        """The highest layer at or above which 90 % of the heads lie."""
+        return float(np.quantile(some, 1 - _MOST, method="inverted_cdf"))
+
+    found = bootstrap(len(layers), lambda places: first(layers[places]))
+    p = permutation_p(
+        found.mean,
+        lambda chance: first(chance.choice(heads.layers, len(layers), replace=False)),
+        sides="more",
+    )
+    published = "from layer 18 of 32 on" if name in ("algorithmic", "knowledge") else None
+    if name == "linguistic":
+        published = "over all layers, more with depth"
+    text = (
+        f"90 % of the {len(layers)} {name} heads lie in layer {found.mean:.0f} of {heads.depth} or above "
+        f"[{found.low:.0f}–{found.high:.0f}]"
+    )
+    return Finding("categories", name, text, found.mean, found.low, found.high, p, published=published)
+
+
+def _several_categories(heads: _Heads, sets: Sequence[np.ndarray]) -> list[Finding]:
+    def several(some: Sequence[np.ndarray]) -> float:
+        return float((np.sum(some, axis=0) >= 2).sum())
+
+    value = several(sets)
+    draw: Callable[[np.random.Generator], float] = lambda chance: several(  # noqa: E731
+        [one[heads.within_layers(chance)] for one in sets]
+    )
+    p = permutation_p(value, draw, sides="more")
+    chance = np.random.default_rng(2)
+    expected = float(np.mean([draw(chance) for _ in range(200)]))
+    text = (
+        f"{value:.0f} heads have two or more categories; {expected:.1f} if categories were dealt out to the "
+        "heads of each layer one by one"
+    )
+    return [Finding("several", "categories", text, value, p=p, published="few heads have 2 or 3")]
+
+
+def _stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
+    found = []
+    again = facilitating_jaccard(atlas.scores(task), threshold, draws=500)
+    if again is not None:
+        found.append(
+            Finding(
+                "stability",
+                f"{task}, seeds",
+                f"{task}: the facilitating heads of seeds drawn again overlap with those of all seeds by a "
+                f"Jaccard index of {again.mean:.2f} [{again.low:.2f}–{again.high:.2f}]",
+                again.mean,
+                again.low,
+                again.high,
+            )
+        )
+    halves = [half for half in ("retest-a", "retest-b") if (half, task) in atlas.runs]
+    if len(halves) == 2 and all(atlas.seeds(task, half) for half in halves):
+        one, other = (atlas.scores(task, half) for half in halves)
+        numbers = retest(one, other, threshold)
+        seeds = len(atlas.seeds(task, halves[0]))
+        found.append(
+            Finding(
+                "stability",
+                f"{task}, items",
+                f"{task}: fitted on two halves of the items ({seeds} seed{'s' if seeds > 1 else ''} each) "
+                f"the maps correlate {numbers['facilitation']:.2f} in facilitation and "
+                f"{numbers['interference']:.2f} in interference (ranks); Jaccard index "
+                f"{numbers['jaccard']:.2f}",
+                numbers["facilitation"],
+            )
+        )
+    return found
+
+
+def _sufficiency(atlas: Atlas, task: str) -> list[Finding]:
+    check = atlas.validation(task)
+    found = []
+    own = check.sufficiency("gating")
+    found.append(
+        Finding(
+            "sufficiency",
+            f"{task}, gating",
+            f"{task}: the heads that gating puts first are sufficient to {own.mean:.2f} "
+            f"[{own.low:.2f}–{own.high:.2f}] (area under faithfulness, {check.items} held-out items)",
+            own.mean,
+            own.low,
+            own.high,
+        )
+    )
+    for method in check.named():
+        if method != "gating":
+            gap = check.difference("gating", method)
+            found.append(
+                Finding(
+                    "sufficiency",
+                    f"{task}, gating − {method}",
+                    f"{task}: gating less {method} {gap.mean:+.2f} [{gap.low:+.2f} to {gap.high:+.2f}]",
+                    gap.mean,
+                    gap.low,
+                    gap.high,
+                )
+            )
+    return found

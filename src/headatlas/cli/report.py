@@ -1,0 +1,42 @@
+"""`headatlas report DIR`: the findings in words and numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headatlas.cli.options import AsJson
+
+__all__ = ["report"]
+
+
+def report(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="FILE.md or FILE.json instead of the terminal.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the atlas shows, as numbers with intervals and tests: density, depth, overlap, stability and,
+    after 'headatlas validate', sufficiency. Markdown, or JSON."""
+    from headatlas import RequestError, open_atlas
+    from headatlas.atlas import find, report_markdown
+
+    ending = Path(out).suffix.lower() if out else ""
+    if out and ending not in (".md", ".json"):
+        raise RequestError(f"--out {out} is no report; its name ends in .md or .json.")
+    atlas = open_atlas(folder)
+    found = find(atlas)
+    if as_json or ending == ".json":
+        data = {"model": atlas.spec.name, "findings": [one.to_json() for one in found]}
+        text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    else:
+        text = report_markdown(atlas, found)
+    if out:
+        Path(out).write_text(text, encoding="utf-8")
+        typer.echo(out)
+    else:
+        typer.echo(text, nl=False)

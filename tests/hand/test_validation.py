@@ -1,0 +1,182 @@
+"""Sufficiency, distance, necessity and stability from curves that are worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headatlas import AtlasError, RequestError
+from headatlas.atlas import Validation, by_seeds, facilitating_jaccard, faithfulness, find, report_markdown
+from headatlas.atlas import retest as retested
+from headatlas.atlas.records import EffectMap, Run
+from support.atlases import atlas_of, spec_of
+
+
+def validation(**curves):
+    """Shares 0, ½, 1 of four heads; two items, the second with twice the losses of the first."""
+    names = list(curves)
+
+    def losses(values):
+        return np.array([[value, 2 * value] for value in values], dtype=float)
+
+    keep = np.stack([losses(keep) for keep, _ in curves.values()])
+    drop = np.stack([losses(drop) for _, drop in curves.values()])
+    off = np.stack([[losses(v) for v in ((1, 2, 3), (1, 1, 3), (1, 0.5, 3))]] * 2)
+    by_chance = np.stack([losses((1, 1.5, 3)), losses((1, 2.5, 3))])
+    return Validation(
+        "t",
+        tuple(names),
+        (0, 2, 4),
+        4,
+        keep,
+        drop,
+        np.zeros_like(keep),
+        np.ones_like(drop),
+        off,
+        by_chance,
+        {},
+    )
+
+
+#: no heads lose 5, all heads 1
+CURVES = {
+    "gating": ((5, 1, 1), (1, 5, 5)),
+    "half": ((5, 3, 1), (1, 3, 5)),
+    "better": ((5, 0, 1), (1, 5, 5)),
+    "random 1": ((5, 5, 1), (1, 1, 5)),
+    "random 2": ((5, 3, 1), (1, 3, 5)),
+}
+
+
+def test_areas():
+    """Faithfulness of gating at shares 0, ½, 1 is 0, 1, 1: area ¾. Of "better" 0, 1¼, 1: area 7/8."""
+    found = validation(**CURVES)
+    assert found.curve("gating").tolist() == [0, 1, 1] and found.curve("gating", "drop").tolist() == [1, 0, 0]
+    assert found.sufficiency("gating").mean == pytest.approx(0.75)
+    assert found.distance("gating").mean == pytest.approx(0.25)
+    assert found.necessity("gating").mean == pytest.approx(0.75)
+    assert found.sufficiency("half").mean == found.necessity("half").mean == pytest.approx(0.5)
+    assert found.sufficiency("better").mean == pytest.approx(7 / 8)
+    assert found.distance("better").mean == pytest.approx((1 + 0.25) / 4 + 0.25 / 4)
+    assert found.curve("random").tolist() == [0, 0.25, 1]  # the mean of 0 and ½
+    assert found.named() == ["gating", "half", "better", "random"]
+    assert found.difference("gating", "half").mean == pytest.approx(0.25)
+    table = found.table()
+    assert table["method"].tolist() == ["better", "gating", "half", "random"]
+    # both items have the same faithfulness, so whichever are drawn, the areas are the same
+    assert table["sufficiency_low"].tolist() == pytest.approx(table["sufficiency_high"].tolist())
+
+
+def test_ablation_from_retain():
+    """The change of the log-probability, mean over the items: losses are 1.5 times those of the first
+    item."""
+    found = validation(**CURVES).ablation()
+    assert found["change"].sel(order="facilitation").values.tolist() == pytest.approx([0, -1.5, -3])
+    assert found["change"].sel(order="irrelevance").values.tolist() == pytest.approx([0, 0, -3])
+    assert found["change"].sel(order="interference").values.tolist() == pytest.approx([0, 0.75, -3])
+    assert found["middle"].values.tolist() == pytest.approx([0, -1.5, -3])
+    assert (found["low"] <= found["middle"]).all() and (found["middle"] <= found["high"]).all()
+
+
+def test_no_difference_between_none_and_all():
+    assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 3.0)).all()
+
+
+def gates(*rows):
+    return np.array(rows, dtype=float)
+
+
+#: task a: head 0 always helps, head 1 in the second seed, head 2 hurts in the first, head 3 is idle
+HIGH = (gates([0.9, 0.9], [0.1, 0.9]), gates([0.9, 0.9], [0.9, 0.9]))
+LOW = (gates([0.9, 0.1], [0.1, 0.1]), gates([0.9, 0.8], [0.1, 0.1]))
+
+
+def atlas():
+    seeds = {seed: (HIGH[seed], LOW[seed]) for seed in (0, 1)}
+    turned = {seed: (HIGH[seed][::-1], LOW[seed][::-1]) for seed in (0, 1)}
+    return atlas_of({"a": seeds, "b": turned})
+
+
+def test_by_seeds():
+    found = by_seeds(atlas().scores("a")).set_index("seeds")
+    assert found.loc[2, "always_facilitating"] == 0.25 and found.loc[2, "any_facilitating"] == 0.5
+    assert found.loc[2, "any_interfering"] == 0.25 and found.loc[2, "always_interfering"] == 0
+    # one seed: a quarter and a half facilitate
+    assert found.loc[1, "always_facilitating"] == found.loc[1, "any_facilitating"] == pytest.approx(0.375)
+    assert found.loc[2, "facilitation_with_all"] == 1 and np.isnan(found.loc[2, "facilitation_with_others"])
+    assert found.loc[1, "facilitation_with_others"] <= 1 and found["choices"].tolist() == [2, 1]
+
+
+def test_the_same_again():
+    scores = atlas().scores("a")
+    assert facilitating_jaccard(scores) is None  # two seeds say nothing about others
+    again = retested(scores, scores)
+    assert again == {"facilitation": 1.0, "interference": 1.0, "jaccard": 1.0}
+    other = retested(scores, atlas().scores("b"))
+    assert other["jaccard"] == 0 and other["facilitation"] < 0
+
+
+def test_three_seeds_drawn_again():
+    """Two seeds of three name both heads, one only the first: whatever is drawn has the first."""
+    seeds = {0: (HIGH[1], LOW[1]), 1: (HIGH[1], LOW[1]), 2: (HIGH[0], LOW[0])}
+    found = facilitating_jaccard(atlas_of({"a": seeds}).scores("a"))
+    assert 0.5 <= found.low <= found.mean < 1 and found.high == 1
+
+
+def test_findings():
+    found = {(one.topic, one.about): one for one in find(atlas())}
+    assert found["density", "a, always, facilitation"].value == 0.25
+    assert found["density", "a, any, interference"].value == 0.25
+    assert found["tasks", "a − b"].value == 0 and found["tasks", "a − b"].p == 1
+    assert found["overlap", "a, b"].value == 0
+    assert found["several", "a, both roles"].value == 0
+    # in task a what facilitates is in layer 0, in b in layer 1
+    assert found["layers", "a, mean facilitation"].value < 0 < found["layers", "b, mean facilitation"].value
+    tested = [one for one in found.values() if one.p is not None]
+    assert tested and all(one.p <= one.adjusted <= 1 for one in tested)
+    assert all(one.adjusted is None for one in found.values() if one.p is None)
+    page = report_markdown(atlas())
+    assert "a: 25.0 %" in page and page.count("## ") == len({topic for topic, _ in found})
+    assert report_markdown(atlas()) == page
+
+
+def test_a_planted_gradient_and_overlap_are_found():
+    """24 layers of 8: facilitation grows with depth; both tasks use the same heads."""
+    draw = np.random.default_rng(0)
+    depth = np.linspace(0, 1, 24)[:, None]
+    low = np.clip(depth + draw.normal(0, 0.15, size=(24, 8)), 0.01, 0.99)
+    high = np.full((24, 8), 0.95)
+    seeds = {seed: (high, np.clip(low + draw.normal(0, 0.02, low.shape), 0.01, 0.99)) for seed in range(3)}
+    found = {(one.topic, one.about): one for one in find(atlas_of({"math": seeds, "syntax": seeds}))}
+    rises = found["layers", "math, mean facilitation"]
+    assert rises.low > 0.7 and rises.adjusted < 0.05 and "rises with depth" in rises.text
+    same = found["overlap", "math, syntax"]
+    assert (same.adjusted < 0.05 and same.value == (low[:, :] >= 0.5).sum() - 0) or same.value > 60
+    assert "Llama-3 1B 38.3 %" in found["density", "math, always, facilitation"].published
+    assert found["tasks", "math − syntax"].published.startswith("Llama-3 1B +37.1")
+
+
+def test_effects_in_an_atlas():
+    values = np.array([[1.0, -2.0], [0.5, np.nan]])
+    spec = spec_of(2, 1)
+    runs = [Run("ablate-zero", "a", "id")]
+    maps = [EffectMap("ablate-zero", "a", seed, "id", values + seed, values * 0, {}) for seed in (0, 1)]
+    from headatlas.atlas import Atlas
+
+    made = Atlas(spec, runs, [], effects=maps)
+    assert made.methods("a") == ["ablate-zero"]
+    assert made.importance("a", "ablate").values[0].tolist() == [1.5, -1.5]
+    assert made.effects("a", "ablate")["effect"].shape == (2, 2, 2)
+    table = made.to_table()
+    assert len(table) == 6 and set(table["method"]) == {"ablate-zero"} and set(table["seed"]) == {0, 1}
+    with pytest.raises(RequestError, match="no task in this atlas"):
+        made.effects("b", "ablate")
+    with pytest.raises(RequestError, match="no method named 'shapley'"):
+        made.importance("a", "shapley")
+    with pytest.raises(AtlasError, match="not validated yet"):
+        made.validation("a")
+
+
+def test_importance_of_gating_is_facilitation_less_interference():
+    found = atlas().importance("a").values
+    assert found.tolist() == [pytest.approx([0.8, 0.35], abs=1e-6), pytest.approx([-0.4, 0.0], abs=1e-6)]
