@@ -151,7 +151,8 @@ def test_a_planted_gradient_and_overlap_are_found():
     rises = found["layers", "math, mean facilitation"]
     assert rises.low > 0.7 and rises.adjusted < 0.05 and "rises with depth" in rises.text
     same = found["overlap", "math, syntax"]
-    assert (same.adjusted < 0.05 and same.value == (low[:, :] >= 0.5).sum() - 0) or same.value > 60
+    in_every = np.min([below for _, below in seeds.values()], axis=0) >= 0.5
+    assert same.adjusted < 0.05 and same.value == in_every.sum()
     assert "Llama-3 1B 38.3 %" in found["density", "math, always, facilitation"].published
     assert found["tasks", "math − syntax"].published.startswith("Llama-3 1B +37.1")
 
