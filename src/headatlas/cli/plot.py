@@ -9,14 +9,19 @@ import typer
 
 __all__ = ["plot"]
 
+_OF_TASKS = (
+    "agreement", "score", "trajectories", "distributions", "profile", "contrast", "effects", "ablation",
+    "sufficiency",
+)  # fmt: skip
+
 
 def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     kind: Annotated[
         str,
         typer.Option(
-            help="agreement, score, trajectories, distributions, profile or contrast (of tasks); categories, "
-            "relations or dynamic (of relations)."
+            help="agreement, score, trajectories, distributions, profile, contrast, effects, ablation or "
+            "sufficiency (of tasks); categories, relations or dynamic (of relations)."
         ),
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
@@ -63,7 +68,7 @@ def plot(
         ("relation", relation, ("relations", "dynamic")),
         ("direction", direction, ("categories", "relations", "dynamic")),
         ("threshold", threshold, ("categories", "agreement")),
-        ("task", task, ("agreement", "score", "trajectories", "distributions", "profile", "contrast")),
+        ("task", task, _OF_TASKS),
     ):
         if value and kind in KINDS and kind not in wanted:
             raise RequestError(f"--{name} is for --kind {', '.join(wanted)}; {kind} has no use for it.")

@@ -4,6 +4,7 @@ from headatlas.figure.agreement import draw_agreement, draw_key, plot_agreement
 from headatlas.figure.categories import draw_categories, plot_categories
 from headatlas.figure.distributions import draw_distribution, plot_distributions
 from headatlas.figure.dynamic import draw_dynamic, plot_dynamic
+from headatlas.figure.effects import draw_effects, plot_effects
 from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
 from headatlas.figure.palette import PALETTES, Palette, palette_of
 from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
@@ -11,6 +12,7 @@ from headatlas.figure.relations import plot_relations, relation_title
 from headatlas.figure.saving import FORMATS, save_figure
 from headatlas.figure.score import draw_score, plot_contrasts, plot_score, plot_scores, score_of
 from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
+from headatlas.figure.validation import draw_ablation, draw_sufficiency, plot_ablation, plot_sufficiency
 
 __all__ = [
     "FORMATS",
@@ -18,26 +20,32 @@ __all__ = [
     "PALETTES",
     "FigureOptions",
     "Palette",
+    "draw_ablation",
     "draw_agreement",
     "draw_categories",
     "draw_distribution",
     "draw_dynamic",
+    "draw_effects",
     "draw_figure",
     "draw_key",
     "draw_layer_profile",
     "draw_score",
+    "draw_sufficiency",
     "draw_trajectory",
     "example_heads",
     "palette_of",
+    "plot_ablation",
     "plot_agreement",
     "plot_categories",
     "plot_contrasts",
     "plot_distributions",
     "plot_dynamic",
+    "plot_effects",
     "plot_layer_profile",
     "plot_relations",
     "plot_score",
     "plot_scores",
+    "plot_sufficiency",
     "plot_trajectories",
     "relation_title",
     "save_figure",

@@ -13,11 +13,13 @@ from headatlas.figure.agreement import plot_agreement
 from headatlas.figure.categories import plot_categories
 from headatlas.figure.distributions import plot_distributions
 from headatlas.figure.dynamic import plot_dynamic
+from headatlas.figure.effects import plot_effects
 from headatlas.figure.panels import tasks_of
 from headatlas.figure.profile import plot_layer_profile
 from headatlas.figure.relations import plot_relations
 from headatlas.figure.score import plot_contrasts, plot_scores
 from headatlas.figure.trajectories import plot_trajectories
+from headatlas.figure.validation import plot_ablation, plot_sufficiency
 
 __all__ = ["KINDS", "FigureOptions", "draw_figure"]
 
@@ -71,6 +73,18 @@ def _contrast(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_contrasts(atlas, options.tasks, label=options.label, colours=options.colours)
 
 
+def _effects(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_effects(atlas, options.tasks, label=options.label)
+
+
+def _ablation(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_ablation(atlas, options.tasks, label=options.label, colours=options.colours)
+
+
+def _sufficiency(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_sufficiency(atlas, options.tasks, label=options.label)
+
+
 def _categories(atlas: Atlas, options: FigureOptions) -> Figure:
     threshold = IMPLEMENTS if options.threshold is None else options.threshold
     return plot_categories(
@@ -100,14 +114,17 @@ def _dynamic(atlas: Atlas, options: FigureOptions) -> Figure:
 
 
 KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
+    "ablation": _ablation,
     "agreement": _agreement,
     "categories": _categories,
     "contrast": _contrast,
     "distributions": _distributions,
     "dynamic": _dynamic,
+    "effects": _effects,
     "profile": _profile,
     "relations": _relations,
     "score": _score,
+    "sufficiency": _sufficiency,
     "trajectories": _trajectories,
 }
 

@@ -1,0 +1,82 @@
+"""What single heads do to a task by each method, next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headatlas.atlas import Atlas
+from headatlas.core import RequestError, UnknownNameError
+from headatlas.figure.foot import Foot
+from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height
+from headatlas.figure.style import TEXT_WIDTH, house_style
+
+__all__ = ["draw_effects", "plot_effects"]
+
+#: of the values of a map, how many lie within its scale: a few strong heads would leave the others white
+_WITHIN = 0.98
+_COLUMNS = 4
+
+
+@house_style()
+def plot_effects(
+    atlas: Atlas,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
+    known = list(dict.fromkeys(name for _, name in atlas.runs if atlas.methods(name)))
+    wanted = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    for task in wanted:
+        if task not in known:
+            raise UnknownNameError("task in this atlas", task, known or ["none yet"])
+    maps = [(task, method) for task in wanted for method in atlas.methods(task)]
+    if not maps:
+        raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+    caption = [
+        "Blue: the task wants the head, red: it hurts the task. Each panel is scaled to its own 98 % of "
+        "heads; gating: facilitation less interference, the others: nats of loss."
+    ]
+    foot = Foot.of((), caption, width)
+    columns = min(_COLUMNS, len(maps))
+    rows = -(-len(maps) // columns)
+    sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
+    several = len(wanted) > 1
+    texts = [f"{title_of(task)}: {method}" if several else method for task, method in maps]
+    headers = fit_headers(texts, sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
+    for place, ax in enumerate(axes.flat):
+        if place >= len(maps):
+            ax.remove()
+            continue
+        at_edge = {"left": place % columns == 0, "bottom": place + columns >= len(maps)}
+        draw_effects(atlas.importance(*maps[place]), ax=ax, **at_edge)
+        add_header(ax, headers.texts[place], headers)
+    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
+    add_label(figure, label)
+    foot.draw(figure)
+    return figure
+
+
+@house_style()
+def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: bool = True) -> Axes:
+    """A map [layer, head] of values above and below zero; holes are left open."""
+    shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
+    layers, heads = shown.shape
+    most = float(np.quantile(np.abs(shown.compressed()), _WITHIN)) or 1.0
+    ax.imshow(
+        shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
+        aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
+    )  # fmt: skip
+    map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
+    return ax

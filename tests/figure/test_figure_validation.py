@@ -1,0 +1,113 @@
+"""The curves and maps that validation draws show the numbers of the atlas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headatlas import RequestError
+from headatlas.atlas import Atlas, EffectMap, Run, validation_name
+from headatlas.core import EFFECT_METHODS
+from headatlas.figure import KINDS, draw_figure, plot_ablation, plot_effects, plot_sufficiency
+from support.atlases import atlas_of
+
+
+def made(tasks=("sums", "words"), methods=tuple(EFFECT_METHODS), layers=6, heads=4):
+    """Two tasks, two seeds, all methods, curves of random numbers."""
+    draw = np.random.default_rng(0)
+    shape = (layers, heads)
+    plain = atlas_of(
+        {
+            task: {seed: (draw.uniform(size=shape), draw.uniform(size=shape)) for seed in (0, 1)}
+            for task in tasks
+        }
+    )
+    names = ["gating", *methods, "random 1", "random 2"]
+    counts, items = [0, 6, 12, 24], 5
+    notes = {}
+    for task in tasks:
+        arrays = {
+            "keep": draw.uniform(1, 4, size=(len(names), 4, items)),
+            "drop": draw.uniform(1, 4, size=(len(names), 4, items)),
+            "off": draw.uniform(1, 4, size=(2, 3, 4, items)),
+            "by_chance": draw.uniform(1, 4, size=(6, 4, items)),
+        }
+        for side, (none, full) in {"keep": (5, 1), "drop": (1, 5)}.items():
+            arrays[side][:, 0], arrays[side][:, -1] = none, full
+            arrays[f"{side}_right"] = np.zeros_like(arrays[side])
+        about = {"task": task, "methods": names, "counts": counts, "heads": 24, "facts": {}}
+        notes[validation_name(task)] = (arrays, about)
+    runs = [*plain.runs.values(), *(Run(method, task, "id") for task in tasks for method in methods)]
+    effects = [
+        EffectMap(method, task, 0, "id", draw.normal(size=shape).astype(np.float32), np.zeros(shape), {})
+        for task in tasks
+        for method in methods
+    ]
+    fits = [fit for group in plain._fits.values() for fit in group.values()]
+    return Atlas(plain.spec, runs, fits, effects=effects, notes=notes)
+
+
+def curves(ax):
+    return {line.get_gid(): line for line in ax.get_lines() if line.get_gid()}
+
+
+def test_sufficiency_shows_every_method_of_every_task():
+    atlas = made()
+    figure = plot_sufficiency(atlas)
+    assert len(figure.axes) == 4
+    for place, ax in enumerate(figure.axes):
+        found = atlas.validation(("sums", "words")[place // 2])
+        shown = curves(ax)
+        assert set(shown) == {"gating", *EFFECT_METHODS, "random"}
+        for name, line in shown.items():
+            np.testing.assert_allclose(line.get_xdata(), found.shares)
+            np.testing.assert_allclose(line.get_ydata(), found.curve(name, ("keep", "drop")[place % 2]))
+    looks = {(line.get_color(), str(line._dash_pattern)) for line in shown.values()}
+    assert len(looks) == len(shown)  # no two look alike
+    one = plot_sufficiency(atlas, "words")
+    assert len(one.axes) == 2
+
+
+def test_ablation_shows_the_three_orders_and_the_band():
+    atlas = made()
+    figure = plot_ablation(atlas)
+    for ax, task in zip(figure.axes, ("sums", "words"), strict=True):
+        found = atlas.validation(task).ablation()
+        shown = curves(ax)
+        assert set(shown) == {"facilitation", "irrelevance", "interference"}
+        for name, line in shown.items():
+            np.testing.assert_allclose(line.get_ydata(), found["change"].sel(order=name))
+        (band,) = ax.collections
+        edge = band.get_paths()[0].vertices[:, 1]
+        assert edge.min() == pytest.approx(float(found["low"].min()))
+        assert edge.max() == pytest.approx(float(found["high"].max()))
+
+
+def test_effects_show_a_map_for_every_method():
+    atlas = made()
+    figure = plot_effects(atlas, "sums")
+    assert len(figure.axes) == 7
+    methods = ["gating", *EFFECT_METHODS]
+    for ax, method in zip(figure.axes, methods, strict=True):
+        (image,) = ax.get_images()
+        np.testing.assert_allclose(image.get_array(), atlas.importance("sums", method).values)
+        low, high = image.get_clim()
+        assert low == -high  # white is zero
+    assert len(plot_effects(atlas).axes) == 14
+
+
+def test_what_is_not_there_is_said():
+    bare = atlas_of({"a": {0: (np.full((2, 2), 0.9), np.full((2, 2), 0.1))}})
+    for plot in (plot_sufficiency, plot_ablation):
+        with pytest.raises(RequestError, match="'headatlas validate' does it"):
+            plot(bare)
+        with pytest.raises(RequestError, match="not validated yet"):
+            plot(bare, "a")
+    with pytest.raises(RequestError, match="no task in this atlas named 'b'"):
+        plot_effects(bare, "b")
+    assert len(plot_effects(bare).axes) == 1
+
+
+@pytest.mark.parametrize("kind", ["ablation", "effects", "sufficiency"])
+def test_kinds(kind):
+    assert kind in KINDS and draw_figure(made(), kind) is not None
