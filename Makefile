@@ -2,7 +2,7 @@
 # make test   set up, then lint, types and all tests (what CI runs)
 # make check  lint, types and the fast tests
 # make models the survey of architectures, writes docs/models.md
-# make bench  the benchmarks, write docs/performance.md, quick.md and relations.md (after make demo)
+# make bench  the benchmarks, write docs/performance.md, quick.md, relations.md, results.md (after make demo)
 
 PYTHON ?= python3
 PY     := .venv/bin/python
@@ -37,6 +37,7 @@ bench: .venv/ready-dev
 	$(PY) bench/agreement.py report --out docs/quick.md
 	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json
 	$(PY) bench/relations.py report --out docs/relations.md
+	$(PY) bench/validation.py report --out docs/results.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

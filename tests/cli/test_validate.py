@@ -1,0 +1,93 @@
+"""`headatlas map --method`, `validate` and `report`, as they are typed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.test_check import fails, headatlas
+from support.small_run import write_task
+
+SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
+FEW = ("--items", 5, "--draws", 2, "--retest", 1, "--method", "ablate", "--method", "attribute-integrated")
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, task, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    assert headatlas("map", tiny, "--task", task, *SMALL, "--out", folder).returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def validated(tiny, task, atlas):
+    return headatlas("validate", atlas, "--task", task, "--model", tiny, *FEW)
+
+
+def test_what_validate_says(validated):
+    assert validated.returncode == 0, validated.stderr
+    lines = validated.stdout.splitlines()
+    assert any(line.startswith("words, 5 held-out items") for line in lines)
+    for method in ("gating", "ablate-zero", "attribute-integrated", "random"):
+        (line,) = [line for line in lines if line.split()[:1] == [method]]
+        assert line.count("[") == 3  # each figure with its interval
+    assert not any("ablate-mean" in line for line in lines)
+    assert "at random" in validated.stdout and "--kind sufficiency" in validated.stdout
+
+
+def test_validate_as_json(tiny, task, atlas, validated):
+    again = headatlas("validate", atlas, "--task", task, "--model", tiny, *FEW, "--json")
+    data = json.loads(again.stdout)["tasks"]["words"]
+    assert {line["method"] for line in data["methods"]} == {
+        "gating",
+        "ablate-zero",
+        "attribute-integrated",
+        "random",
+    }
+    assert len(data["keep"]["gating"]) == len(data["shares"]) == len(data["ablation"]["facilitation"])
+    assert data["keep"]["gating"][0] == 0 and data["keep"]["gating"][-1] == pytest.approx(1)
+
+
+def test_report(atlas, validated, tmp_path):
+    page = headatlas("report", atlas)
+    assert page.returncode == 0 and "## " in page.stdout and "words:" in page.stdout
+    assert "sufficient to" in page.stdout and "two halves of the items" in page.stdout
+    for name in ("report.md", "report.json"):
+        assert headatlas("report", atlas, "--out", tmp_path / name).stdout.strip() == str(tmp_path / name)
+    assert (tmp_path / "report.md").read_text() == page.stdout
+    found = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert found == json.loads(headatlas("report", atlas, "--json").stdout)["findings"] and len(found) > 10
+
+
+@pytest.mark.parametrize("kind", ["sufficiency", "ablation", "effects"])
+def test_plots(atlas, validated, kind):
+    result = headatlas("plot", atlas, "--kind", kind)
+    assert result.returncode == 0 and (atlas / f"{kind}.png").stat().st_size > 5000
+
+
+def test_effects(tiny, task, tmp_path):
+    asked = ("map", tiny, "-t", task, "--method", "ablate", "--items", 5, "--dtype", "float32")
+    result = headatlas(*asked, "--out", tmp_path / "a")
+    assert result.returncode == 0, result.stderr
+    assert "ablate-zero: loss without the head" in result.stdout and "helps" in result.stdout
+    said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
+    (found,) = json.loads(said.stdout)["tasks"]
+    effects = [one["effect"] for one in found["heads"]]
+    assert effects == sorted(effects, reverse=True) and found["items"] == 5
+
+
+def test_wrong_requests(here, atlas, task, tmp_path):
+    assert fails(here("validate", tmp_path / "none"), "is no atlas")
+    assert fails(here("validate", atlas), "give the file that it was mapped from")
+    assert fails(here("validate", atlas, "-t", task, "--method", "shapley"), "no method named 'shapley'")
+    assert fails(here("validate", atlas, "-t", task, "--items", 0), "items is 0")
+    assert fails(here("report", atlas, "--out", "report.txt"), "ends in .md or .json")
+    assert fails(here("map", "smollm2", "-t", task, "--method", "abla"), "no method named 'abla'")
+    wrong = here("map", "smollm2", "-t", task, "--method", "ablate", "--updates", 3)
+    assert fails(wrong, "'updates' is a setting of gating")
