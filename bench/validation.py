@@ -3,8 +3,10 @@
 python bench/validation.py measure --out FOLDER
     maps math, syntax and arithmetic (ten quick seeds) and all relations into an atlas, validates it
     (minutes on a GPU, hours on a CPU)
-python bench/validation.py export --atlas FOLDER --out bench/reference/validation.json
-    its figures, and what the page is made from
+python bench/validation.py join --out OTHER
+    maps tasks that ask for a relation, and the relations: do both views name the same heads?
+python bench/validation.py export --atlas FOLDER --joined OTHER --out bench/reference/validation.json
+    the figures, and what the page is made from
 python bench/validation.py report --out docs/results.md
     the page
 """
@@ -21,6 +23,8 @@ REFERENCE = Path(__file__).parent / "reference"
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = ("sufficiency", "ablation", "effects")
 TASKS = ("math", "syntax", "arithmetic")
+#: relations that SmolLM2 knows
+ASKED = ("past-tense", "plural", "ing-form", "first-letter", "name-copying", "country-capital")
 SEEDS, ITEMS, DRAWS, RETEST = 10, 128, 20, 3
 
 
@@ -50,6 +54,16 @@ def measure(arguments: argparse.Namespace) -> None:
     (Path(out) / "bench.json").write_text(json.dumps(facts, indent=1) + "\n")
 
 
+def join(arguments: argparse.Namespace) -> None:
+    from headatlas import load_model, map_heads, relate_heads
+
+    relate_heads(load_model(arguments.model, dtype="float32"), out=arguments.out, resume=True, salient=False)
+    model = load_model(arguments.model, dtype="fast")
+    for name in ASKED:
+        atlas = map_heads(model, f"relation:{name}", out=arguments.out, resume=True, seeds=SEEDS)
+        print(atlas.summary(f"relation:{name}"), flush=True)
+
+
 def export(arguments: argparse.Namespace) -> None:
     from headatlas import open_atlas
     from headatlas.atlas import by_seeds, find
@@ -67,6 +81,8 @@ def export(arguments: argparse.Namespace) -> None:
         },
         "findings": [one.to_json() for one in find(atlas)],
     }
+    others = find(open_atlas(arguments.joined))
+    found["joined"] = [one.to_json() for one in others if one.topic == "joined"]
     arguments.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     for kind in FIGURES:
         tasks = ("syntax",) if kind == "effects" else None
@@ -144,7 +160,7 @@ def report(arguments: argparse.Namespace) -> None:
         *_by_seeds(facts),
     ]
     for topic, question in TOPICS.items():
-        some = [one for one in facts["findings"] if one["topic"] == topic]
+        some = [one for one in facts["joined" if topic == "joined" else "findings"] if one["topic"] == topic]
         if some:
             lines += [
                 "",
@@ -165,14 +181,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
-    for name, work in (("measure", measure), ("export", export), ("report", report)):
+    for name, work in (
+        ("measure", measure),
+        ("join", join),
+        ("export", export),
+        ("report", report),
+    ):
         command = commands.add_parser(name)
         command.add_argument("--out", type=Path, required=True)
         command.set_defaults(work=work)
-        if name == "measure":
+        if name in ("measure", "join"):
             command.add_argument("--model", default="smollm2")
         if name == "export":
             command.add_argument("--atlas", type=Path, required=True)
+            command.add_argument("--joined", type=Path, required=True)
     arguments = parser.parse_args()
     arguments.work(arguments)
 

@@ -228,5 +228,5 @@ def test_help_and_version():
         shown = headatlas(*arguments)
         assert "check" in shown.stdout + shown.stderr and "list" in shown.stdout + shown.stderr
     lines = headatlas("--help").stdout.splitlines()
-    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert len(lines) <= 30 and max(map(len, lines)) <= 80
     assert "MODEL" in headatlas("check", "--help").stdout.upper()

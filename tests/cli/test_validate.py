@@ -87,6 +87,7 @@ def test_wrong_requests(here, atlas, task, tmp_path):
     assert fails(here("validate", atlas), "give the file that it was mapped from")
     assert fails(here("validate", atlas, "-t", task, "--method", "shapley"), "no method named 'shapley'")
     assert fails(here("validate", atlas, "-t", task, "--items", 0), "items is 0")
+    assert fails(here("validate", atlas, "-t", task), "The atlas calls its model", "--model")
     assert fails(here("report", atlas, "--out", "report.txt"), "ends in .md or .json")
     assert fails(here("map", "smollm2", "-t", task, "--method", "abla"), "no method named 'abla'")
     wrong = here("map", "smollm2", "-t", task, "--method", "ablate", "--updates", 3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas.atlas import Atlas, Fit, Run, ScoreMap
-from headatlas.core import FITS, ModelSpec
+from headatlas.atlas import SHARES, Atlas, Fit, Run, ScoreMap, validation_name
+from headatlas.core import EFFECT_METHODS, FITS, ModelSpec
 
 #: role -> (gate of retain, gate of remove)
 GATES = {"facilitating": (1.0, 1.0), "interfering": (0.0, 0.0), "irrelevant": (1.0, 0.0)}
@@ -113,7 +113,28 @@ def random_atlas(
         values[:, :, list(holes)] = np.nan
         gates[name] = values
     scores = random_scores(layers, heads, relations, holes)
-    return make_atlas(gates, tuple(0 if layer in holes else heads for layer in range(layers)), scores)
+    atlas = make_atlas(gates, tuple(0 if layer in holes else heads for layer in range(layers)), scores)
+    atlas.notes |= {validation_name(name): random_validation(name, len(atlas.spec), seeds) for name in names}
+    return atlas
+
+
+def random_validation(task: str, heads: int, seeds: int):
+    """Curves of random numbers between the losses of no heads and of all."""
+    draw = np.random.default_rng(1)
+    methods = ["gating", *EFFECT_METHODS, "random 1", "random 2"]
+    counts = sorted({round(share * heads) for share in SHARES})
+    shape = (len(counts), 5)
+    arrays = {
+        "keep": draw.uniform(1, 4, size=(len(methods), *shape)),
+        "drop": draw.uniform(1, 4, size=(len(methods), *shape)),
+        "off": draw.uniform(1, 4, size=(seeds, 3, *shape)),
+        "by_chance": draw.uniform(1, 4, size=(4, *shape)),
+    }
+    for side, ends in {"keep": (5, 1), "drop": (1, 5)}.items():
+        arrays[side][:, 0], arrays[side][:, -1] = ends
+        arrays[f"{side}_right"] = np.zeros_like(arrays[side])
+    about = {"task": task, "methods": methods, "counts": counts, "heads": heads, "facts": {}}
+    return arrays, about
 
 
 @pytest.fixture

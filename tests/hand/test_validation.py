@@ -181,3 +181,37 @@ def test_effects_in_an_atlas():
 def test_importance_of_gating_is_facilitation_less_interference():
     found = atlas().importance("a").values
     assert found.tolist() == [pytest.approx([0.8, 0.35], abs=1e-6), pytest.approx([-0.4, 0.0], abs=1e-6)]
+
+
+def asking(low, score):
+    """An atlas with a task that asks for the relation "double", which has these scores."""
+    from headatlas.atlas import Atlas, ScoreMap
+
+    high = np.full(low.shape, 0.95)
+    plain = atlas_of({"relation:double": dict.fromkeys((0, 1), (high, low))})
+    runs = [
+        Run("gating", "relation:double", "id", task_facts={"spec": {"source": {"relation": "double"}}}),
+        Run("relations", "double", "id"),
+    ]
+    facts = {"category": "knowledge", "kind": "static", "pairs": 40}
+    scores = ScoreMap("relations", "double", "id", np.stack([score, 0 * score]), facts)
+    fits = [fit for group in plain._fits.values() for fit in group.values()]
+    return Atlas(plain.spec, runs, fits, scores=[scores])
+
+
+def test_the_causal_view_and_that_of_the_weights():
+    """Within every layer the same heads facilitate and have the scores; or other ones do."""
+    draw = np.random.default_rng(0)
+    low = draw.uniform(0.05, 0.95, size=(12, 8))
+    same = asking(low, low * 0.5)
+    assert same.relation_of("relation:double") == "double"
+    (found,) = [one for one in find(same) if one.topic == "joined"]
+    assert found.value == pytest.approx(1) and found.p < 0.01
+    strong, always = low * 0.5 >= 0.15, low >= 0.5
+    assert f"of {strong.sum()} heads that promote it, {(strong & always).sum()} facilitate" in found.text
+    (other,) = [one for one in find(asking(low, draw.uniform(size=low.shape))) if one.topic == "joined"]
+    assert abs(other.value) < 0.3 and other.p > 0.01
+    # what depth alone explains is no agreement: all heads of a layer alike
+    depth = np.repeat(np.linspace(0.1, 0.9, 12)[:, None], 8, axis=1)
+    (layered,) = [one for one in find(asking(depth, depth)) if one.topic == "joined"]
+    assert layered.value == pytest.approx(1) and layered.p == 1

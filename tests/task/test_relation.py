@@ -10,7 +10,7 @@ from tokenizers.models import BPE, WordLevel
 from tokenizers.pre_tokenizers import ByteLevel, Split
 from transformers import PreTrainedTokenizerFast
 
-from headatlas import TaskError, UnknownNameError
+from headatlas import TaskError, UnknownNameError, load_task
 from headatlas.task import LEAST_PAIRS, OTHER, Relation, builtin_relations, load_relation, relation_tokens
 from support.planted import word_tokenizer
 
@@ -284,3 +284,24 @@ def test_smollm2():
     for pair in capitals.single:
         assert tokenizer.decode(pair.source) == f" {pair.words[0]}"
         assert tokenizer.decode([pair.target]) == f" {pair.words[1]}"
+
+
+def test_a_relation_as_a_task(tmp_path):
+    """Three worked examples, the relation's own prompt; the target of the question is never among them."""
+    task = load_task("relation:country-capital")
+    assert task.name == "relation:country-capital" and task.spec.kind == "relation"
+    items = task.items()
+    relation = load_relation("country-capital")
+    assert len(items.train) + len(items.test) == len(relation.pairs)
+    answers = dict(relation.pairs)
+    for item in [*items.train[:20], *items.test[:20]]:
+        lines = item.prompt.split("\n")
+        assert len(lines) == 4 and all(line.startswith("The capital of ") for line in lines)
+        source = lines[-1].removeprefix("The capital of ").removesuffix(" is")
+        assert item.target == f" {answers[source]}" and all(item.target not in line for line in lines)
+    file = tmp_path / "double.csv"
+    file.write_text("source,target\n" + "".join(f"w{n},w{2 * n}\n" for n in range(1, 60)))
+    own = load_task(f"relation:{file}")
+    assert own.name == "relation:double" and own.items().train[0].prompt.endswith(" ->")
+    with pytest.raises(UnknownNameError, match="no relation named 'capitals'"):
+        load_task("relation:capitals")

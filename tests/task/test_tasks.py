@@ -243,7 +243,7 @@ def test_bad_records(tmp_path, records, words):
         ("x.yaml", b"\xff", ["not valid UTF-8"]),
         ("x.yaml", b"just words", ["holds no task"]),
         ("x.yaml", b"name: a\nprompt: b\ntarget: c", ["no 'source'"]),
-        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {url: x}", ["generator, file, hub"]),
+        ("x.yaml", b"name: a\nprompt: b\ntarget: c\nsource: {url: x}", ["generator, file, relation, hub"]),
         ("x.yaml", b"name: a\nprompt: '{b'\ntarget: c\nsource: {file: x}", ["prompt", "braces"]),
         (
             "x.yaml",

@@ -13,7 +13,8 @@ from headatlas.atlas.atlas import Atlas, open_atlas
 from headatlas.atlas.card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
 from headatlas.atlas.export import write_table
-from headatlas.atlas.findings import TOPICS, Finding, find
+from headatlas.atlas.finding import TOPICS, Finding
+from headatlas.atlas.findings import find
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.layout import SCHEMA, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap

@@ -277,6 +277,13 @@ class Atlas:
         }
         return found.assign_coords(extra)
 
+    def relation_of(self, task: str) -> str | None:
+        """The relation that a gated task asks for, if the atlas has its scores."""
+        spec = self.run(task).task_facts.get("spec") or {}
+        asked = (spec.get("source") or {}).get("relation")
+        name = None if asked is None else Path(str(asked)).stem
+        return name if name in self.relations else None
+
     def categories(self, threshold: float = IMPLEMENTS) -> xr.DataArray:
         """[category, direction, layer, head]: does the head implement a relation of the category?"""
         return categories(self.relation_scores(), threshold)

@@ -7,16 +7,16 @@ depth would explain the finding). All p-values of a report are adjusted together
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from headatlas.atlas.agreement import Interval
 from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.categories import IMPLEMENTS
+from headatlas.atlas.finding import TOPICS, Finding, Heads
 from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SHARES
 from headatlas.atlas.scores import THRESHOLD
 from headatlas.atlas.stability import facilitating_jaccard, retest
@@ -30,46 +30,15 @@ from headatlas.atlas.statistics import (
     rank_correlation,
 )
 
-__all__ = ["TOPICS", "Finding", "find"]
+__all__ = ["find"]
 
-#: topic -> the question that it answers
-TOPICS = {
-    "density": "How many heads facilitate or interfere, in every seed and in at least one?",
-    "tasks": "Do tasks need different numbers of heads?",
-    "layers": "Do deeper layers have higher scores?",
-    "categories": "Where do the heads of a category begin?",
-    "columns": "Are the heads of a task or category gathered in some head columns?",
-    "several": "How many heads have several roles or categories?",
-    "overlap": "Do tasks share their heads?",
-    "sufficiency": "Are the heads that gating names enough, and more so than those of other methods?",
-    "stability": "Would the same map come out again?",
-}
 #: the share of a category's heads that lie above its first layer
 _MOST = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One number: `value` with its 95 % interval, `p` of the test that goes with it and `adjusted` for all
-    tests of the report; `published`: what the papers say, of other models."""
-
-    topic: str
-    about: str
-    text: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    adjusted: float | None = None
-    published: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
     """All findings that the atlas has evidence for."""
-    heads = _Heads(atlas)
+    heads = Heads(atlas)
     found: list[Finding] = []
     for task in atlas.tasks:
         found += _density(atlas, heads, task, threshold)
@@ -83,6 +52,8 @@ def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
         found += _stability(atlas, task, threshold)
     for task in atlas.validated:
         found += _sufficiency(atlas, task)
+    for task in atlas.tasks:
+        found += _joined(atlas, heads, task, threshold)
     if atlas.relations:
         found += _categories(atlas, heads)
     tested = [place for place, one in enumerate(found) if one.p is not None]
@@ -93,29 +64,6 @@ def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
     return sorted(found, key=lambda one: order.index(one.topic))
 
 
-class _Heads:
-    """The heads of a model as places in flat arrays."""
-
-    def __init__(self, atlas: Atlas) -> None:
-        places = [(head.layer, head.head) for head in atlas.spec]
-        self.layers, self.columns = (np.array(part) for part in zip(*places, strict=True))
-        self.count = len(places)
-        self.width = atlas.spec.shape[1]
-        self.depth = atlas.spec.layers
-
-    def flat(self, values: xr.DataArray) -> np.ndarray:
-        found: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
-        return found
-
-    def within_layers(self, chance: np.random.Generator) -> np.ndarray:
-        """An order of all heads that leaves each in its layer."""
-        order = np.arange(self.count)
-        for layer in np.unique(self.layers):
-            here = np.flatnonzero(self.layers == layer)
-            order[here] = chance.permutation(here)
-        return order
-
-
 def _share(chosen: np.ndarray) -> Interval:
     return bootstrap(len(chosen), lambda places: float(chosen[places].mean()))
 
@@ -124,7 +72,7 @@ def _percent(found: Interval) -> str:
     return f"{100 * found.mean:.1f} % [{100 * found.low:.1f}–{100 * found.high:.1f}]"
 
 
-def _density(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
     found = []
     published = PUBLISHED_SHARES.get(task.removeprefix("paper/"))
     for when, maps in (("always", atlas.always(task)), ("any", atlas.any(task))):
@@ -153,7 +101,7 @@ def _density(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[F
     return found
 
 
-def _contrast(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: float) -> list[Finding]:
+def _contrast(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
     sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
     gap = bootstrap(heads.count, lambda places: float(sets[0][places].mean() - sets[1][places].mean()))
     published = None
@@ -174,7 +122,7 @@ def _contrast(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: floa
     ]  # fmt: skip
 
 
-def _overlap(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: float) -> list[Finding]:
+def _overlap(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
     sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
     found = overlap(*sets)
 
@@ -197,7 +145,7 @@ def _overlap(atlas: Atlas, heads: _Heads, one: str, other: str, threshold: float
     ]
 
 
-def _layers(atlas: Atlas, heads: _Heads, task: str) -> list[Finding]:
+def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
     scores = atlas.scores(task).mean("seed")
     maps = {
         "mean facilitation": scores["facilitation"],
@@ -236,12 +184,12 @@ def _correlated(one: np.ndarray, other: np.ndarray) -> Interval:
     return bootstrap(len(one), lambda places: rank_correlation(one[places], other[places]), draws=500)
 
 
-def _columns(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+def _columns(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
     chosen = heads.flat(atlas.always(task)["facilitation"]) >= threshold
     return _gathered(heads, chosen, task, f"{task}: the heads that facilitate in every seed")
 
 
-def _gathered(heads: _Heads, chosen: np.ndarray, about: str, what: str) -> list[Finding]:
+def _gathered(heads: Heads, chosen: np.ndarray, about: str, what: str) -> list[Finding]:
     if chosen.sum() < 2:
         return []
     value = concentration(heads.columns, chosen, heads.width)
@@ -259,7 +207,7 @@ def _gathered(heads: _Heads, chosen: np.ndarray, about: str, what: str) -> list[
     return [Finding("columns", about, text, value, p=p)]
 
 
-def _several_roles(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> list[Finding]:
+def _several_roles(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
     if len(atlas.seeds(task)) < 2:
         return []
     some = atlas.any(task)
@@ -274,7 +222,7 @@ def _several_roles(atlas: Atlas, heads: _Heads, task: str, threshold: float) -> 
     return [Finding("several", f"{task}, both roles", text, both, p=p)]
 
 
-def _categories(atlas: Atlas, heads: _Heads) -> list[Finding]:
+def _categories(atlas: Atlas, heads: Heads) -> list[Finding]:
     implements = atlas.categories().sel(direction="promote")
     names = [str(name) for name in implements["category"].values]
     sets = {name: heads.flat(implements.sel(category=name)) for name in names}
@@ -287,7 +235,7 @@ def _categories(atlas: Atlas, heads: _Heads) -> list[Finding]:
     return found
 
 
-def _begins(heads: _Heads, name: str, chosen: np.ndarray) -> Finding:
+def _begins(heads: Heads, name: str, chosen: np.ndarray) -> Finding:
     layers = heads.layers[chosen]
 
     def first(some: np.ndarray) -> float:
@@ -310,7 +258,7 @@ def _begins(heads: _Heads, name: str, chosen: np.ndarray) -> Finding:
     return Finding("categories", name, text, found.mean, found.low, found.high, p, published=published)
 
 
-def _several_categories(heads: _Heads, sets: Sequence[np.ndarray]) -> list[Finding]:
+def _several_categories(heads: Heads, sets: Sequence[np.ndarray]) -> list[Finding]:
     def several(some: Sequence[np.ndarray]) -> float:
         return float((np.sum(some, axis=0) >= 2).sum())
 
@@ -360,6 +308,37 @@ def _stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
             )
         )
     return found
+
+
+def _joined(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
+    """For a task that asks for a relation: the causal view and that of the weights. Both have their heads in
+    certain layers, so heads are permuted within their layers."""
+    relation = atlas.relation_of(task)
+    if relation is None:
+        return []
+    scores = heads.flat(atlas.relation_scores().sel(relation=relation, direction="promote"))
+    helps = heads.flat(atlas.scores(task)["facilitation"].mean("seed"))
+    if np.isnan(scores).any():
+        return []
+    rho = _correlated(helps, scores)
+    if np.isnan(rho.mean):
+        return []
+
+    def drawn(chance: np.random.Generator) -> float:
+        return rank_correlation(helps, scores[heads.within_layers(chance)])
+
+    p = permutation_p(rho.mean, drawn, sides="more")
+    always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
+    strong = scores >= IMPLEMENTS
+    both = np.flatnonzero(always & strong)
+    expected = float(always.mean() * strong.sum())
+    named = [f"L{heads.layers[place]}H{heads.columns[place]}" for place in both]
+    text = (
+        f"{task}: facilitation and the score for {relation} have a rank correlation of {rho.mean:.2f} "
+        f"[{rho.low:.2f} to {rho.high:.2f}]; of {int(strong.sum())} heads that promote it, {len(both)} "
+        f"facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by chance"
+    )
+    return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
 
 
 def _sufficiency(atlas: Atlas, task: str) -> list[Finding]:

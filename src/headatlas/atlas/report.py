@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headatlas.atlas.atlas import Atlas
-from headatlas.atlas.findings import TOPICS, Finding, find
+from headatlas.atlas.finding import TOPICS, Finding
+from headatlas.atlas.findings import find
 
 __all__ = ["report_markdown"]
 

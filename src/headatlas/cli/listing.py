@@ -54,7 +54,8 @@ def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable
     console = Console()
     console.print(table)
     console.print(
-        "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target.",
+        "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target; "
+        "relation:NAME asks for the targets of a relation.",
         style="dim",
     )
 

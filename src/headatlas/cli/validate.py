@@ -13,7 +13,7 @@ from rich.table import Table
 from headatlas.cli.loading import load_shown
 from headatlas.cli.options import AsJson, Device, DeviceMap, Revision, TrustRemoteCode, TrustTaskCode
 from headatlas.cli.progress import ShownProgress
-from headatlas.core import EFFECT_METHODS
+from headatlas.core import EFFECT_METHODS, ModelSourceError
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -56,9 +56,15 @@ def validate(
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
     fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")
-    loaded = load_shown(
-        model or atlas.spec.name, dtype or fitted, device, device_map, revision, trust_remote_code
-    )
+    where = model or atlas.spec.name
+    try:
+        loaded = load_shown(where, dtype or fitted, device, device_map, revision, trust_remote_code)
+    except ModelSourceError as error:
+        if model is not None:
+            raise
+        raise ModelSourceError(
+            f"{error} The atlas calls its model {where!r}: --model says where it is."
+        ) from None
     names = [one.name for one in chosen]
     with ShownProgress(as_json, "the same command", names) as progress:
         atlas = validate_atlas(

@@ -13,6 +13,7 @@ import yaml
 
 from headatlas.core import TaskError, UnknownNameError
 from headatlas.task.files import FORMATS, file_format
+from headatlas.task.relation import load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task
 
@@ -21,6 +22,9 @@ __all__ = ["builtin_tasks", "load_task"]
 _BUILTIN = files("headatlas.task") / "builtin"
 #: BLiMP has 67 paradigms of one layout: one file stands for all of them
 _FAMILY = "blimp/"
+_RELATION = "relation:"
+#: worked examples before a question about a relation
+_SHOTS = 3
 
 
 def builtin_tasks() -> Iterator[TaskSpec]:
@@ -32,7 +36,8 @@ def builtin_tasks() -> Iterator[TaskSpec]:
 
 def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
     """A built-in task, a `.yaml` file, a `.jsonl`, `.csv` or `.parquet` file with the columns `prompt` and
-    `target`, or a hub data set: `hub:owner/name?split=train&prompt=question&target=answer`.
+    `target`, a relation asked for with worked examples (`relation:past-tense`, or a file of pairs), or a hub
+    data set: `hub:owner/name?split=train&prompt=question&target=answer`.
 
     A YAML file may name a generator, which is code: it runs only with `trust_code`.
     """
@@ -41,6 +46,8 @@ def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
     text = str(name)
     if isinstance(name, str) and text.startswith("hub:"):
         return _hub(text)
+    if isinstance(name, str) and text.startswith(_RELATION):
+        return _asking(text.removeprefix(_RELATION))
     if isinstance(name, str) and (text in _names() or text.startswith(_FAMILY)):
         return _builtin(text)
     path = Path(text)
@@ -96,6 +103,23 @@ def _from_file(path: Path) -> Task:
         raise TaskError(f"{path} does not exist or is no file.")
     source = {"file": path.name}
     return Task(TaskSpec(name=path.stem, source=source, prompt="{prompt}", target="{target}"), path.parent)
+
+
+def _asking(name: str) -> Task:
+    """The targets of a relation are asked for, with its own prompt."""
+    relation = load_relation(name)
+    return Task(
+        TaskSpec(
+            name=_RELATION + relation.name,
+            source={"relation": name},
+            prompt=relation.prompt or "{source} ->",
+            target=" {target}",
+            licence=relation.licence or "not stated",
+            about=relation.about,
+            examples=_SHOTS,
+            test=0.2,
+        )
+    )
 
 
 def _hub(text: str) -> Task:

@@ -18,6 +18,7 @@ from typing import Any
 from headatlas.core import HeadatlasError, TaskError
 from headatlas.task.files import Record, read_file
 from headatlas.task.hub import read_hub, require_datasets
+from headatlas.task.relation import load_relation
 from headatlas.task.spec import TaskSpec
 
 __all__ = ["first_records", "read_records"]
@@ -42,6 +43,8 @@ def read_records(
         stream = _generated(spec, folder, tokenizer, trust_code)
     elif spec.kind == "file":
         stream = _from_file(spec, folder)
+    elif spec.kind == "relation":
+        stream = _of_relation(spec, folder)
     else:
         stream = read_hub(spec.source, spec.source.get("split", "train"))
         if "test_split" in spec.source:
@@ -59,6 +62,8 @@ def first_records(spec: TaskSpec, folder: Path, trust_code: bool, most: int) -> 
     """As many records as can be had without a tokenizer or a network; what is wrong with them is said now."""
     if spec.kind == "file":
         return list(islice(_renamed(spec, _from_file(spec, folder)), most))
+    if spec.kind == "relation":
+        return list(islice(_of_relation(spec, folder), most))
     if spec.kind == "generator":
         _generator(spec, folder, trust_code)
     else:
@@ -68,6 +73,14 @@ def first_records(spec: TaskSpec, folder: Path, trust_code: bool, most: int) -> 
 
 def _from_file(spec: TaskSpec, folder: Path) -> Iterator[Record]:
     return read_file(folder / str(spec.source["file"]), spec.source.get("format"))
+
+
+def _of_relation(spec: TaskSpec, folder: Path) -> Iterator[Record]:
+    """The pairs of a relation: a built-in one, or a file next to the task."""
+    name = str(spec.source["relation"])
+    own = folder / name
+    for source, target in load_relation(own if own.is_file() else name).pairs:
+        yield {"source": source, "target": target}
 
 
 def _generated(spec: TaskSpec, folder: Path, tokenizer: Any, trust_code: bool) -> Iterator[Record]:

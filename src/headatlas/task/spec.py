@@ -31,6 +31,7 @@ __all__ = ["SOURCES", "TaskSpec", "columns_of", "fill"]
 SOURCES = {
     "generator": {"generator", "options"},
     "file": {"file", "format", "columns"},
+    "relation": {"relation"},
     "hub": {"hub", "configs", "split", "test_split", "revision", "columns", "transform"},
 }
 #: what is not text
