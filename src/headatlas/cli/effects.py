@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from headatlas.cli.loading import introduced
 from headatlas.cli.progress import ShownProgress, counted
 from headatlas.core import EFFECT_METHODS, Head
 
@@ -38,11 +39,7 @@ def show_effects(
 
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
-        spec = loaded.spec
-        console.print(
-            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
-            f"{method}: {EFFECT_METHODS[method]}"
-        )
+        console.print(f"{introduced(loaded)}; {method}: {EFFECT_METHODS[method]}")
     with ShownProgress(as_json, tasks=[one.name for one in tasks]) as progress:
         atlas = map_heads(loaded, tasks, method=method, out=out, resume=resume, progress=progress, **given)
     found = [_described(atlas, task.name, method) for task in tasks]

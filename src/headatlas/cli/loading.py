@@ -11,7 +11,7 @@ from rich.markup import escape
 if TYPE_CHECKING:
     from headatlas import Model
 
-__all__ = ["load_shown"]
+__all__ = ["introduced", "load_shown"]
 
 
 def load_shown(
@@ -35,3 +35,9 @@ def load_shown(
             revision=revision,
             trust_remote_code=trust_remote_code,
         )
+
+
+def introduced(model: Model) -> str:
+    """ "smollm2: 270 heads, float32 on cpu", with which a command begins."""
+    spec = model.spec
+    return f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {model.device.type}"

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.effects import show_effects
-from headatlas.cli.loading import load_shown
+from headatlas.cli.loading import introduced, load_shown
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -103,9 +103,8 @@ def show_map(
     settings = resolve(preset, **asked)
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
-        spec = loaded.spec
         console.print(
-            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
+            f"{introduced(loaded)}; "
             f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
             f"{settings.pressed.updates} updates, "
             f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_shown
+from headatlas.cli.loading import introduced, load_shown
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -111,11 +111,7 @@ def show_relations(
 
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
-        spec = loaded.spec
-        console.print(
-            f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {loaded.device.type}; "
-            f"{counted(len(wanted), 'relation')}"
-        )
+        console.print(f"{introduced(loaded)}; {counted(len(wanted), 'relation')}")
     goes_on = f"{goes_on} (what it was at begins anew)"
     with ShownProgress(as_json, goes_on) as progress:
         atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)

@@ -54,8 +54,7 @@ def plot_sufficiency(
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A row per task: faithfulness against the share of heads that are kept alone, and that are taken
-    away, in the order of each method. In the legend the area, as `Validation.table` has it, of the first
-    task."""
+    away, in the order of each method."""
     found = _validated(atlas, tasks)
     names = list(dict.fromkeys(name for one in found for name in one.named()))
     lines: list[Artist] = [

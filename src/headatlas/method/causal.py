@@ -20,6 +20,7 @@ import xarray as xr
 
 from headatlas.core import Head, RequestError
 from headatlas.method.batches import RowTable
+from headatlas.method.effects import gates_without
 from headatlas.method.relations import relations_for
 from headatlas.model import Model
 from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, Row, load_relation
@@ -109,9 +110,7 @@ def questions(model: Model, relation: RelationTokens, most: int = _QUESTIONS) ->
 @torch.no_grad()
 def accuracy(model: Model, rows: Sequence[Row], off: Sequence[Head]) -> float:
     """The share of rows whose target is on top, with heads switched off where it is predicted."""
-    gates = torch.ones(model.spec.shape)
-    for head in off:
-        gates[head.layer, head.head] = 0
+    gates = gates_without(model, *off)
     right = 0
     for batch in RowTable(rows).passes(np.arange(len(rows))[:, None], _TOKENS, model.device):
         with model.gates(gates, at=batch.positions):

@@ -77,7 +77,7 @@ def relate_heads(
         runs = store.add(
             *(_describe(loaded, "relations", one, limits[one.name], source, choice.source) for one in ready)
         )
-        store.write_note("source", {"none": np.zeros(0)}, _choice_note(loaded, choice))
+        _keep_choice(store, _choice_note(loaded, choice))
         missing = [run.task for run in runs if store.read_scores(run) is None]
         if missing:
             _score(writer(), store, [one for one in ready if one.name in missing], k, choice, progress)
@@ -216,6 +216,12 @@ def _source_decides(model: Model) -> dict[str, Any]:
 def _choice_note(model: Model, choice: SourceChoice) -> dict[str, Any]:
     said = {"source": choice.source, "because": choice.because, "agreement": dict(choice.agreement)}
     return {**said, "identity": _identity(_source_decides(model))}
+
+
+def _keep_choice(store: Store, said: Mapping[str, Any]) -> None:
+    known = store.read_note("source")
+    if known is None or any(known[1].get(key) != value for key, value in said.items()):
+        store.write_note("source", {}, said)
 
 
 def _require_one_source(store: Store, source: str) -> None:
