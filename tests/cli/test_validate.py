@@ -39,6 +39,10 @@ def test_what_validate_says(validated):
         assert line.count("[") == 3  # each figure with its interval
     assert not any("ablate-mean" in line for line in lines)
     assert "at random" in validated.stdout and "--kind sufficiency" in validated.stdout
+    assert any(
+        line.startswith("  seeds, and heads that facilitate in all–in any of them: 1: ") for line in lines
+    )
+    assert any(line.startswith("  fitted anew on two halves of the items: ") for line in lines)
 
 
 def test_validate_as_json(tiny, task, atlas, validated):
@@ -65,7 +69,7 @@ def test_report(atlas, validated, tmp_path):
     assert found == json.loads(headatlas("report", atlas, "--json").stdout)["findings"] and len(found) > 10
 
 
-@pytest.mark.parametrize("kind", ["sufficiency", "ablation", "effects"])
+@pytest.mark.parametrize("kind", ["sufficiency", "ablation", "effects", "stability"])
 def test_plots(atlas, validated, kind):
     result = headatlas("plot", atlas, "--kind", kind)
     assert result.returncode == 0 and (atlas / f"{kind}.png").stat().st_size > 5000

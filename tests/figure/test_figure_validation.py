@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from headatlas import RequestError
-from headatlas.atlas import Atlas, EffectMap, Run, validation_name
+from headatlas.atlas import Atlas, EffectMap, Run, by_seeds, validation_name
 from headatlas.core import EFFECT_METHODS
-from headatlas.figure import KINDS, draw_figure, plot_ablation, plot_effects, plot_sufficiency
+from headatlas.figure import KINDS, draw_figure, plot_ablation, plot_effects, plot_stability, plot_sufficiency
 from support.atlases import atlas_of
 
 
@@ -96,6 +96,29 @@ def test_effects_show_a_map_for_every_method():
     assert len(plot_effects(atlas).axes) == 14
 
 
+def test_stability_shows_the_table_by_seeds():
+    draw = np.random.default_rng(1)
+    seeds = {seed: (draw.uniform(size=(6, 4)), draw.uniform(size=(6, 4))) for seed in range(4)}
+    atlas = atlas_of({"sums": seeds, "words": {0: seeds[0]}})
+    figure = plot_stability(atlas)
+    assert len(figure.axes) == 2  # a task with one seed has nothing to show
+    table = by_seeds(atlas.scores("sums"))
+    left, right = map(curves, figure.axes)
+    assert set(left) == {
+        f"{when}_{role}" for when in ("always", "any") for role in ("facilitating", "interfering")
+    }
+    assert set(right) == {"facilitation_with_others", "interference_with_others"}
+    for name, line in left.items():
+        np.testing.assert_allclose(line.get_ydata(), table[name])
+    for name, line in right.items():
+        assert line.get_xdata().tolist() == [1, 2]  # with three seeds there are not three others
+        np.testing.assert_allclose(line.get_ydata(), table[name][:2])
+    other = plot_stability(atlas, threshold=0.9)
+    assert curves(other.axes[0])["any_facilitating"].get_ydata()[0] < left["any_facilitating"].get_ydata()[0]
+    with pytest.raises(RequestError, match="two seeds"):
+        plot_stability(atlas, "words")
+
+
 def test_what_is_not_there_is_said():
     bare = atlas_of({"a": {0: (np.full((2, 2), 0.9), np.full((2, 2), 0.1))}})
     for plot in (plot_sufficiency, plot_ablation):
@@ -108,6 +131,6 @@ def test_what_is_not_there_is_said():
     assert len(plot_effects(bare).axes) == 1
 
 
-@pytest.mark.parametrize("kind", ["ablation", "effects", "sufficiency"])
+@pytest.mark.parametrize("kind", ["ablation", "effects", "stability", "sufficiency"])
 def test_kinds(kind):
     assert kind in KINDS and draw_figure(made(), kind) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import Validation, by_seeds, facilitating_jaccard, faithfulness, find, report_markdown
@@ -78,6 +79,16 @@ def test_ablation_from_retain():
     assert (found["low"] <= found["middle"]).all() and (found["middle"] <= found["high"]).all()
 
 
+def test_the_change_at_one_share():
+    """Half of the heads off: by facilitation the first item loses 1, the second 2."""
+    found = validation(**CURVES)
+    change = found.change("facilitation", 0.4)  # 0.5 is the nearest that was measured
+    assert change.mean == pytest.approx(-1.5)
+    assert (change.low, change.high) == pytest.approx((-2, -1))  # only one of the items, or only the other
+    assert found.change("irrelevance", 0.5).mean == 0 and found.change("interference", 0.5).mean == 0.75
+    assert found.change("facilitation", 0).mean == 0
+
+
 def test_no_difference_between_none_and_all():
     assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 3.0)).all()
 
@@ -138,6 +149,50 @@ def test_findings():
     page = report_markdown(atlas())
     assert "a: 25.0 %" in page and page.count("## ") == len({topic for topic, _ in found})
     assert report_markdown(atlas()) == page
+
+
+def test_how_many_seeds_are_enough():
+    """Maps of single seeds have ranks 1 2 3 4, 1 3 2 4, 1 2 4 3: correlations 0.8, 0.8, 0.4."""
+    lows = ([0.1, 0.2, 0.3, 0.4], [0.1, 0.3, 0.2, 0.4], [0.1, 0.2, 0.4, 0.3])
+    seeds = {seed: (np.full((2, 2), 0.9), np.reshape(low, (2, 2))) for seed, low in enumerate(lows)}
+    found = {(one.topic, one.about): one for one in find(atlas_of({"a": seeds}))}
+    short = found["stability", "a, number of seeds"]
+    # of each seed the first of the other two: 0 with 1, 1 with 0, 2 with 0
+    assert short.value == pytest.approx(0.8) and "1 seed each" in short.text and "not reached" in short.text
+    same = {seed: (np.full((2, 2), 0.9), np.reshape(lows[0], (2, 2))) for seed in range(4)}
+    found = {(one.topic, one.about): one for one in find(atlas_of({"a": same}))}
+    assert found["stability", "a, number of seeds"].value == 1
+    assert "reached with 1" in found["stability", "a, number of seeds"].text
+
+
+def named_by_mediation(effects, low):
+    from headatlas.atlas import Atlas
+
+    plain = atlas_of({"a": dict.fromkeys((0, 1), (np.full(low.shape, 0.9), low))})
+    fits = [fit for group in plain._fits.values() for fit in group.values()]
+    maps = [EffectMap("mediate", "a", 0, "id", effects.astype(np.float32), effects * 0, {})]
+    made = Atlas(plain.spec, [*plain.runs.values(), Run("mediate", "a", "id")], fits, effects=maps)
+    return [one for one in find(made) if one.topic == "mediation"]
+
+
+def test_heads_that_mediation_names():
+    """Of 96 heads two have an effect of 1, the others none: the mean is 0.021, three deviations are 0.43."""
+    low = np.random.default_rng(0).uniform(0.1, 0.6, size=(12, 8))
+    effects = np.zeros((12, 8))
+    effects[3, 1] = effects[7, 2] = 1
+    low[3, 1], low[7, 2] = 0.9, 0.8
+    others = low[effects == 0]
+    (found,) = named_by_mediation(effects, low)
+    assert found.value == pytest.approx(0.85 - others.mean(), abs=1e-5) and found.low > 0
+    assert "the 2 heads that mediation names" in found.text and "0.85, the others" in found.text
+    # Welch's t by its formula, with the degrees of freedom of Welch and Satterthwaite
+    parts = [np.array([0.9, 0.8]), others]
+    squares = [part.var(ddof=1) / len(part) for part in parts]
+    t = (parts[0].mean() - parts[1].mean()) / np.sqrt(sum(squares))
+    freedom = sum(squares) ** 2 / sum(s**2 / (len(part) - 1) for s, part in zip(squares, parts, strict=True))
+    assert found.p == pytest.approx(stats.t.sf(t, freedom), rel=1e-3)
+    effects[7, 2] = 0
+    assert named_by_mediation(effects, low) == []  # one head alone has no spread to test
 
 
 def test_a_planted_gradient_and_overlap_are_found():

@@ -20,11 +20,12 @@ from headatlas.atlas.layout import SCHEMA, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.report import report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
-from headatlas.atlas.stability import by_seeds, facilitating_jaccard, retest
+from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
 from headatlas.atlas.store import Store
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [
+    "HALVES",
     "IMPLEMENTS",
     "ORDERS",
     "SCHEMA",

@@ -21,6 +21,8 @@ TOPICS = {
     "columns": "Are the heads of a task or category gathered in some head columns?",
     "several": "How many heads have several roles or categories?",
     "overlap": "Do tasks share their heads?",
+    "ablation": "Do the scores say what happens when heads are switched off?",
+    "mediation": "Do heads that mediation names facilitate?",
     "sufficiency": "Are the heads that gating names enough, and more so than those of other methods?",
     "stability": "Would the same map come out again?",
     "joined": "Do the heads that a task needs have the weights for it?",
@@ -62,8 +64,6 @@ class Heads:
 
     def within_layers(self, chance: np.random.Generator) -> np.ndarray:
         """An order of all heads that leaves each in its layer."""
-        order = np.arange(self.count)
-        for layer in np.unique(self.layers):
-            here = np.flatnonzero(self.layers == layer)
-            order[here] = chance.permutation(here)
+        order = np.empty(self.count, dtype=int)
+        order[np.argsort(self.layers, kind="stable")] = np.lexsort((chance.random(self.count), self.layers))
         return order

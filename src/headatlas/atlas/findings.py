@@ -15,14 +15,14 @@ import numpy as np
 
 from headatlas.atlas.agreement import Interval
 from headatlas.atlas.atlas import Atlas
-from headatlas.atlas.categories import IMPLEMENTS
+from headatlas.atlas.evidence import ablated, joined, mediated, stability, sufficiency
 from headatlas.atlas.finding import TOPICS, Finding, Heads
 from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SHARES
 from headatlas.atlas.scores import THRESHOLD
-from headatlas.atlas.stability import facilitating_jaccard, retest
 from headatlas.atlas.statistics import (
     bootstrap,
     concentration,
+    correlated,
     holm,
     mcnemar,
     overlap,
@@ -49,11 +49,11 @@ def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
         found += _layers(atlas, heads, task)
         found += _columns(atlas, heads, task, threshold)
         found += _several_roles(atlas, heads, task, threshold)
-        found += _stability(atlas, task, threshold)
+        found += stability(atlas, task, threshold)
+        found += mediated(atlas, heads, task)
+        found += joined(atlas, heads, task, threshold)
     for task in atlas.validated:
-        found += _sufficiency(atlas, task)
-    for task in atlas.tasks:
-        found += _joined(atlas, heads, task, threshold)
+        found += [*ablated(atlas, task), *sufficiency(atlas, task)]
     if atlas.relations:
         found += _categories(atlas, heads)
     tested = [place for place, one in enumerate(found) if one.p is not None]
@@ -155,7 +155,7 @@ def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
     found = []
     for name, values in maps.items():
         flat = heads.flat(values)
-        rho = _correlated(heads.layers, flat)
+        rho = correlated(heads.layers, flat)
         if np.isnan(rho.mean):
             continue
         p = permutation_p(rho.mean, partial(_shuffled, heads.layers, flat))
@@ -178,10 +178,6 @@ def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
 
 def _shuffled(layers: np.ndarray, values: np.ndarray, chance: np.random.Generator) -> float:
     return rank_correlation(layers, chance.permutation(values))
-
-
-def _correlated(one: np.ndarray, other: np.ndarray) -> Interval:
-    return bootstrap(len(one), lambda places: rank_correlation(one[places], other[places]), draws=500)
 
 
 def _columns(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
@@ -274,99 +270,3 @@ def _several_categories(heads: Heads, sets: Sequence[np.ndarray]) -> list[Findin
         "heads of each layer one by one"
     )
     return [Finding("several", "categories", text, value, p=p, published="few heads have 2 or 3")]
-
-
-def _stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
-    found = []
-    again = facilitating_jaccard(atlas.scores(task), threshold, draws=500)
-    if again is not None:
-        found.append(
-            Finding(
-                "stability",
-                f"{task}, seeds",
-                f"{task}: the facilitating heads of seeds drawn again overlap with those of all seeds by a "
-                f"Jaccard index of {again.mean:.2f} [{again.low:.2f}–{again.high:.2f}]",
-                again.mean,
-                again.low,
-                again.high,
-            )
-        )
-    halves = [half for half in ("retest-a", "retest-b") if (half, task) in atlas.runs]
-    if len(halves) == 2 and all(atlas.seeds(task, half) for half in halves):
-        one, other = (atlas.scores(task, half) for half in halves)
-        numbers = retest(one, other, threshold)
-        seeds = len(atlas.seeds(task, halves[0]))
-        found.append(
-            Finding(
-                "stability",
-                f"{task}, items",
-                f"{task}: fitted on two halves of the items ({seeds} seed{'s' if seeds > 1 else ''} each) "
-                f"the maps correlate {numbers['facilitation']:.2f} in facilitation and "
-                f"{numbers['interference']:.2f} in interference (ranks); Jaccard index "
-                f"{numbers['jaccard']:.2f}",
-                numbers["facilitation"],
-            )
-        )
-    return found
-
-
-def _joined(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    """For a task that asks for a relation: the causal view and that of the weights. Both have their heads in
-    certain layers, so heads are permuted within their layers."""
-    relation = atlas.relation_of(task)
-    if relation is None:
-        return []
-    scores = heads.flat(atlas.relation_scores().sel(relation=relation, direction="promote"))
-    helps = heads.flat(atlas.scores(task)["facilitation"].mean("seed"))
-    if np.isnan(scores).any():
-        return []
-    rho = _correlated(helps, scores)
-    if np.isnan(rho.mean):
-        return []
-
-    def drawn(chance: np.random.Generator) -> float:
-        return rank_correlation(helps, scores[heads.within_layers(chance)])
-
-    p = permutation_p(rho.mean, drawn, sides="more")
-    always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
-    strong = scores >= IMPLEMENTS
-    both = np.flatnonzero(always & strong)
-    expected = float(always.mean() * strong.sum())
-    named = [f"L{heads.layers[place]}H{heads.columns[place]}" for place in both]
-    text = (
-        f"{task}: facilitation and the score for {relation} have a rank correlation of {rho.mean:.2f} "
-        f"[{rho.low:.2f} to {rho.high:.2f}]; of {int(strong.sum())} heads that promote it, {len(both)} "
-        f"facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by chance"
-    )
-    return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
-
-
-def _sufficiency(atlas: Atlas, task: str) -> list[Finding]:
-    check = atlas.validation(task)
-    found = []
-    own = check.sufficiency("gating")
-    found.append(
-        Finding(
-            "sufficiency",
-            f"{task}, gating",
-            f"{task}: the heads that gating puts first are sufficient to {own.mean:.2f} "
-            f"[{own.low:.2f}–{own.high:.2f}] (area under faithfulness, {check.items} held-out items)",
-            own.mean,
-            own.low,
-            own.high,
-        )
-    )
-    for method in check.named():
-        if method != "gating":
-            gap = check.difference("gating", method)
-            found.append(
-                Finding(
-                    "sufficiency",
-                    f"{task}, gating − {method}",
-                    f"{task}: gating less {method} {gap.mean:+.2f} [{gap.low:+.2f} to {gap.high:+.2f}]",
-                    gap.mean,
-                    gap.low,
-                    gap.high,
-                )
-            )
-    return found

@@ -10,12 +10,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.agreement import Interval, always, any_seed, shares
-from headatlas.atlas.scores import THRESHOLD
+from headatlas.atlas.agreement import Interval
+from headatlas.atlas.scores import SCORES, THRESHOLD
 from headatlas.atlas.statistics import DRAWS, jaccard, rank_correlation
 
-__all__ = ["by_seeds", "facilitating_jaccard", "retest"]
+__all__ = ["HALVES", "by_seeds", "facilitating_jaccard", "retest"]
 
+#: runs fitted on one half of the items each
+HALVES = ("retest-a", "retest-b")
+_ROLES = {name: role for role, name in SCORES.items()}
 #: choices of seeds that are looked at for each number of them
 _CHOICES = 200
 
@@ -37,19 +40,19 @@ def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
     Against other seeds: as many, none of them the same (NaN where there are too few).
     """
     count = scores.sizes["seed"]
-    flat = {name: _flat(scores[name]) for name in ("facilitation", "interference")}
+    flat = {role: _flat(scores[name]) for role, name in SCORES.items()}
     lines = []
     for size in range(1, count + 1):
         found = []
         for chosen in _choices(count, size):
-            some = scores.isel(seed=list(chosen))
-            line = {
-                f"{when}_{role}": share
-                for when, held in (("always", always(some)), ("any", any_seed(some)))
-                for role, share in shares(held, threshold).items()
-            }
+            line = {}
+            for role, values in flat.items():
+                some = values[list(chosen)] >= threshold
+                line[f"always_{role}"] = float(some.all(axis=0).mean())
+                line[f"any_{role}"] = float(some.any(axis=0).mean())
             rest = [seed for seed in range(count) if seed not in chosen][:size]
-            for name, values in flat.items():
+            for name in ("facilitation", "interference"):
+                values = flat[_ROLES[name]]
                 mean = values[list(chosen)].mean(axis=0)
                 line[f"{name}_with_all"] = rank_correlation(mean, values.mean(axis=0))
                 others = rank_correlation(mean, values[rest].mean(axis=0)) if len(rest) == size else np.nan

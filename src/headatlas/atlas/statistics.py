@@ -19,6 +19,7 @@ __all__ = [
     "Overlap",
     "bootstrap",
     "concentration",
+    "correlated",
     "holm",
     "jaccard",
     "mcnemar",
@@ -74,7 +75,14 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
     one, other = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
         return float("nan")
-    return float(stats.spearmanr(one, other).statistic)
+    first, second = stats.rankdata(one), stats.rankdata(other)
+    first, second = first - first.mean(), second - second.mean()
+    return float(first @ second / np.sqrt((first @ first) * (second @ second)))
+
+
+def correlated(one: np.ndarray, other: np.ndarray, draws: int = 500) -> Interval:
+    """The rank correlation with its interval over units."""
+    return bootstrap(len(one), lambda places: rank_correlation(one[places], other[places]), draws=draws)
 
 
 def mcnemar(one: np.ndarray, other: np.ndarray) -> float:

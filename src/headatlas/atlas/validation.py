@@ -149,6 +149,14 @@ class Validation:
             lines.append(line)
         return pd.DataFrame(lines).sort_values("sufficiency", ascending=False, ignore_index=True)
 
+    def change(self, order: str, share: float, draws: int = DRAWS) -> Interval:
+        """Of the target log-probability from G+ (mean over seeds) with about that share of heads switched
+        off, the first by one of `ORDERS`."""
+        place = int(np.abs(self.shares - share).argmin())
+        some = self.off[:, ORDERS.index(order)]
+        each = -(some[:, place] - some[:, 0]).mean(axis=0)
+        return bootstrap(self.items, lambda places: float(each[places].mean()), draws=draws)
+
     def ablation(self) -> xr.Dataset:
         """The change of the target log-probability from G+ as heads are switched off: `change` [order,
         share], the mean over seeds and items, and over random orders `low`, `middle` and `high` [share]

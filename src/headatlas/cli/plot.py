@@ -11,7 +11,7 @@ __all__ = ["plot"]
 
 _OF_TASKS = (
     "agreement", "score", "trajectories", "distributions", "profile", "contrast", "effects", "ablation",
-    "sufficiency",
+    "sufficiency", "stability",
 )  # fmt: skip
 
 
@@ -20,8 +20,8 @@ def plot(
     kind: Annotated[
         str,
         typer.Option(
-            help="agreement, score, trajectories, distributions, profile, contrast, effects, ablation or "
-            "sufficiency (of tasks); categories, relations or dynamic (of relations)."
+            help="agreement, score, trajectories, distributions, profile, contrast, effects, ablation, "
+            "sufficiency or stability (of tasks); categories, relations or dynamic (of relations)."
         ),
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,

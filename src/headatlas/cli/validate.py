@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,8 +79,8 @@ def validate(
     for name in names:
         _show(console, atlas, name)
     console.print(
-        f"[dim]kept in {escape(folder)}; 'headatlas plot {escape(folder)} --kind sufficiency' and "
-        f"'ablation' draw it, 'headatlas report {escape(folder)}' says it with all else[/]"
+        f"[dim]kept in {escape(folder)}; 'headatlas plot {escape(folder)} --kind sufficiency', "
+        f"'ablation' and 'stability' draw it, 'headatlas report {escape(folder)}' says it with all else[/]"
     )
 
 
@@ -128,3 +129,30 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
         f"{', '.join(parts)}; at random {float(change['middle'][place]):+.2f} "
         f"[{float(change['low'][place]):+.2f} to {float(change['high'][place]):+.2f}]"
     )
+    _show_stability(console, atlas, name)
+
+
+def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
+    from headatlas.atlas import HALVES, by_seeds, retest
+
+    table = by_seeds(atlas.scores(name))
+    most = len(table)
+    if most > 1:
+        words = []
+        for count in sorted({1, 3, 5, most // 2, most}):
+            if count <= most and count:
+                line = table.iloc[count - 1]
+                other = line["facilitation_with_others"]
+                agrees = "" if isnan(other) else f", {other:.2f} with as many others"
+                words.append(
+                    f"{count}: {100 * line['always_facilitating']:.0f}–{100 * line['any_facilitating']:.0f} %"
+                    f"{agrees}"
+                )
+        console.print(f"  seeds, and heads that facilitate in all–in any of them: {'; '.join(words)}")
+    halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
+    if len(halves) == 2:
+        again = retest(halves[0], halves[1])
+        console.print(
+            f"  fitted anew on two halves of the items: facilitation correlates {again['facilitation']:.2f}, "
+            f"interference {again['interference']:.2f} (ranks)"
+        )

@@ -11,6 +11,7 @@ from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
 from headatlas.figure.relations import plot_relations, relation_title
 from headatlas.figure.saving import FORMATS, save_figure
 from headatlas.figure.score import draw_score, plot_contrasts, plot_score, plot_scores, score_of
+from headatlas.figure.stability import plot_stability
 from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
 from headatlas.figure.validation import draw_ablation, draw_sufficiency, plot_ablation, plot_sufficiency
 
@@ -45,6 +46,7 @@ __all__ = [
     "plot_relations",
     "plot_score",
     "plot_scores",
+    "plot_stability",
     "plot_sufficiency",
     "plot_trajectories",
     "relation_title",

@@ -18,6 +18,7 @@ from headatlas.figure.panels import tasks_of
 from headatlas.figure.profile import plot_layer_profile
 from headatlas.figure.relations import plot_relations
 from headatlas.figure.score import plot_contrasts, plot_scores
+from headatlas.figure.stability import plot_stability
 from headatlas.figure.trajectories import plot_trajectories
 from headatlas.figure.validation import plot_ablation, plot_sufficiency
 
@@ -85,6 +86,12 @@ def _sufficiency(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_sufficiency(atlas, options.tasks, label=options.label)
 
 
+def _stability(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_stability(
+        atlas, options.tasks, label=options.label, colours=options.colours, threshold=options.threshold
+    )
+
+
 def _categories(atlas: Atlas, options: FigureOptions) -> Figure:
     threshold = IMPLEMENTS if options.threshold is None else options.threshold
     return plot_categories(
@@ -124,6 +131,7 @@ KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
     "profile": _profile,
     "relations": _relations,
     "score": _score,
+    "stability": _stability,
     "sufficiency": _sufficiency,
     "trajectories": _trajectories,
 }

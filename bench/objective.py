@@ -1,0 +1,218 @@
+"""Which objective is right, the published one or the one with bounded logits?
+
+python bench/objective.py measure --rows rows.json --task syntax --out bench/reference/objective-syntax.json
+    on held-out items, for the runs of a task in bench/reference (`bench/agreement.py fit` makes them): what
+    the heads are worth that each run puts first, and whether those that it calls interfering really do harm
+    (about a minute on a GPU)
+python bench/objective.py orders --rows rows.json --out bench/reference/objective-orders.json
+    is a difference in sufficiency one of the gates, or only of the order of gates that are all but open? The
+    gates of the published objective once more, with logits beyond the limit counted as at the limit (half an
+    hour on a CPU)
+
+`bench/objective_page.py` makes the page of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from agreement import REFERENCE, read_rows
+
+#: schedule -> objective -> run; {} is the task
+RUNS = {
+    "published schedule": {"paper": "{}-paper", "bounded": "{}-bounded"},
+    "quick": {"paper": "{}-quick-paper", "bounded": "{}-quick"},
+}
+TASKS = ("math", "syntax", "arithmetic")
+ITEMS, LIMIT, DRAWS = 128, 4.0, 1000
+
+
+def gates(name: str) -> dict[str, np.ndarray]:
+    """fit -> [seed, layer, head]."""
+    frame = pd.read_parquet(REFERENCE / f"{name}.parquet").sort_values(["seed", "layer", "head"])
+    shape = frame["seed"].nunique(), frame["layer"].nunique(), frame["head"].nunique()
+    return {str(fit): part["value"].to_numpy(float).reshape(shape) for fit, part in frame.groupby("fit")}
+
+
+def logits(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.log(values) - np.log1p(-values)
+    return found
+
+
+def runs(task: str) -> dict[tuple[str, str], str]:
+    """(schedule, objective) -> name, of the runs that are there."""
+    found = {
+        (schedule, objective): name.format(task)
+        for schedule, names in RUNS.items()
+        for objective, name in names.items()
+    }
+    return {key: name for key, name in found.items() if (REFERENCE / f"{name}.parquet").exists()}
+
+
+# Measuring
+
+
+def in_order(values: np.ndarray, then: np.ndarray) -> list[int]:
+    """Heads by falling value, of equals by rising `then`."""
+    order: list[int] = np.lexsort((then.ravel(), -values.ravel())).tolist()
+    return order
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    from headatlas import load_model
+    from headatlas.atlas import SHARES
+    from headatlas.method import evaluate_sets, kept_only
+
+    rows, content_hash = held_out(arguments.rows, arguments.task)
+    model = load_model(arguments.model, dtype="fast", check=False)
+    shape, heads = model.spec.shape, len(model.spec)
+    counts = [round(share * heads) for share in SHARES]
+
+    def losses(sets: np.ndarray) -> np.ndarray:
+        return evaluate_sets(model, rows, np.asarray(sets, dtype=np.float32))[0]
+
+    single = losses(1 - np.eye(heads).reshape(heads, *shape))
+    full = losses(np.ones((1, *shape)))[0]
+    found: dict[str, Any] = {
+        "task": arguments.task,
+        "items": len(rows),
+        "alone": _changes(single - full),
+        "runs": {},
+    }
+    curves: dict[tuple[str, str], np.ndarray] = {}
+    for key, name in runs(arguments.task).items():
+        facts = json.loads((REFERENCE / f"{name}.json").read_text())
+        if facts["content_hash"] != content_hash:
+            raise SystemExit(f"{name} was fitted with other items")
+        fits = gates(name)
+        kept, shut = fits["remove"], 1 - fits["retain"]
+        orders = [in_order(kept.mean(0), shut.mean(0)), *map(in_order, kept, shut)]
+        sets = np.stack([kept_only(order, counts, shape) for order in orders])
+        curve = losses(sets.reshape(-1, *shape)).reshape(len(orders), len(counts), -1)
+        curves[key] = curve
+        often = ((shut >= 0.5).mean(0) >= 0.5).astype(float)
+        together = full - losses(1 - often[None])[0]
+        found["runs"][name] = {
+            "schedule": key[0],
+            "objective": key[1],
+            "sufficiency": _area(curve[:1], counts),
+            "per_seed": [_area(one[None], counts)["mean"] for one in curve[1:]],
+            "often_interfering": int(often.sum()),
+            "without_them": {"mean": float(together.mean()), "error": _error(together)},
+            "opened": _opened(fits, losses),
+        }
+        print(name, found["runs"][name]["sufficiency"], flush=True)
+    for schedule in RUNS:
+        pair = [(schedule, "bounded"), (schedule, "paper")]
+        if all(key in curves for key in pair):
+            found.setdefault("difference", {})[schedule] = {
+                "all seeds": _area(curves[pair[0]][:1], counts, curves[pair[1]][:1]),
+                "one seed": _area(curves[pair[0]][1:], counts, curves[pair[1]][1:]),
+            }
+    arguments.out.write_text(json.dumps(found) + "\n")
+
+
+def orders(arguments: argparse.Namespace) -> None:
+    from headatlas import load_model
+    from headatlas.atlas import SHARES
+    from headatlas.method import evaluate_sets, kept_only
+
+    model = load_model(arguments.model, dtype="fast", check=False)
+    shape, heads = model.spec.shape, len(model.spec)
+    counts = [round(share * heads) for share in SHARES]
+    edge = 1 / (1 + np.exp(-LIMIT))
+    found: dict[str, Any] = {}
+    for task in TASKS:
+        rows = held_out(arguments.rows, task)[0]
+        for (schedule, objective), name in runs(task).items():
+            fits = gates(name)
+            kinds = {objective: fits}
+            if objective == "paper":
+                limited = {fit: values.clip(1 - edge, edge) for fit, values in fits.items()}
+                kinds["paper, limited afterwards"] = limited
+            for kind, some in kinds.items():
+                order = in_order(some["remove"].mean(0), 1 - some["retain"].mean(0))
+                losses = evaluate_sets(model, rows, kept_only(order, counts, shape))[0]
+                found.setdefault(task, {}).setdefault(schedule, {})[kind] = _area(losses[None], counts)
+                print(task, schedule, kind, found[task][schedule][kind], flush=True)
+                arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def held_out(path: Path, task: str) -> tuple[list[Any], str]:
+    """Rows of all kinds (they may come sorted), and the hash of the task."""
+    _, test, content_hash = read_rows(path, task)
+    return test[:: max(1, len(test) // ITEMS)][:ITEMS], content_hash
+
+
+def _error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _changes(losses: np.ndarray) -> list[list[float]]:
+    """[[mean change of the target log-probability, its standard error]] of [set, item]."""
+    return [[round(float(-one.mean()), 5), round(_error(one), 5)] for one in losses]
+
+
+def _opened(fits: dict[str, np.ndarray], losses: Any) -> list[list[float]]:
+    """Seed, layer, head of every gate that retain has shut, the change of the target log-probability if it
+    alone is opened in G+, its standard error, and 1 if the gate had gone beyond where pressure acts."""
+    found: list[list[float]] = []
+    for seed, start in enumerate(fits["retain"]):
+        places = np.argwhere(start < 0.5)
+        sets = np.repeat(start[None], len(places) + 1, axis=0)
+        sets[np.arange(len(places)), *places.T] = 1
+        measured = losses(sets)
+        beyond = logits(start)[*places.T] < -LIMIT
+        for place, change, out in zip(places, _changes(measured[:-1] - measured[-1]), beyond, strict=True):
+            found.append([seed, *map(int, place), *change, int(out)])
+    return found
+
+
+def _area(keep: np.ndarray, counts: list[int], less: np.ndarray | None = None) -> dict[str, float]:
+    """Sufficiency of losses [order, share, item], the mean over orders (less that of others), with an
+    interval over items."""
+    from headatlas.atlas.statistics import bootstrap
+    from headatlas.atlas.validation import faithfulness
+
+    shares = np.array(counts) / counts[-1]
+
+    def area(places: np.ndarray) -> float:
+        total = 0.0
+        for sign, some in ((1, keep), (-1, less)):
+            if some is not None:
+                mean = -some[:, :, places].mean(axis=(0, 2))
+                total += sign * float(np.trapezoid(faithfulness(mean, mean[0], mean[-1]), shares))
+        return total
+
+    found = bootstrap(keep.shape[-1], area, draws=DRAWS)
+    return {"mean": found.mean, "low": found.low, "high": found.high}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("--rows", type=Path, required=True)
+    measuring.add_argument("--task", choices=TASKS, required=True)
+    measuring.add_argument("--model", default="smollm2")
+    measuring.set_defaults(work=measure)
+    ordering = commands.add_parser("orders")
+    ordering.add_argument("--rows", type=Path, required=True)
+    ordering.add_argument("--model", default="smollm2")
+    ordering.set_defaults(work=orders)
+    for command in (measuring, ordering):
+        command.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    arguments.work(arguments)
+
+
+if __name__ == "__main__":
+    main()
