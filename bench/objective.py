@@ -4,10 +4,6 @@ python bench/objective.py measure --rows rows.json --task syntax --out bench/ref
     on held-out items, for the runs of a task in bench/reference (`bench/agreement.py fit` makes them): what
     the heads are worth that each run puts first, and whether those that it calls interfering really do harm
     (about a minute on a GPU)
-python bench/objective.py orders --rows rows.json --out bench/reference/objective-orders.json
-    is a difference in sufficiency one of the gates, or only of the order of gates that are all but open? The
-    gates of the published objective once more, with logits beyond the limit counted as at the limit (half an
-    hour on a CPU)
 
 `bench/objective_page.py` makes the page of it.
 """
@@ -30,7 +26,7 @@ RUNS = {
     "quick": {"paper": "{}-quick-paper", "bounded": "{}-quick"},
 }
 TASKS = ("math", "syntax", "arithmetic")
-ITEMS, LIMIT, DRAWS = 128, 4.0, 1000
+ITEMS, LIMIT, DRAWS, LOTS = 128, 4.0, 1000, 3
 
 
 def gates(name: str) -> dict[str, np.ndarray]:
@@ -58,10 +54,25 @@ def runs(task: str) -> dict[tuple[str, str], str]:
 # Measuring
 
 
-def in_order(values: np.ndarray, then: np.ndarray) -> list[int]:
-    """Heads by falling value, of equals by rising `then`."""
-    order: list[int] = np.lexsort((then.ravel(), -values.ravel())).tolist()
+def in_order(values: np.ndarray, then: np.ndarray, lot: int) -> list[int]:
+    """Heads by falling value, of equals by rising `then`, of what is still the same by lot: many gates rest
+    at the bound, and by place whole layers would come first."""
+    drawn = np.random.default_rng(lot).permutation(values.size)
+    order: list[int] = np.lexsort((drawn, then.ravel(), -values.ravel())).tolist()
     return order
+
+
+def orders_of(fits: dict[str, np.ndarray]) -> tuple[list[list[int]], list[list[int]]]:
+    """By the mean over all seeds, once for each lot, and by each seed."""
+    kept, shut = fits["remove"], 1 - fits["retain"]
+    whole = [in_order(kept.mean(0), shut.mean(0), lot) for lot in range(LOTS)]
+    return whole, [in_order(*pair, lot) for lot, pair in enumerate(zip(kept, shut, strict=True))]
+
+
+def limited(fits: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """With logits beyond the limit counted as at the limit."""
+    edge = 1 / (1 + np.exp(-LIMIT))
+    return {fit: values.clip(1 - edge, edge) for fit, values in fits.items()}
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -85,63 +96,48 @@ def measure(arguments: argparse.Namespace) -> None:
         "alone": _changes(single - full),
         "runs": {},
     }
-    curves: dict[tuple[str, str], np.ndarray] = {}
+    curves: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
+
+    def kept_alone(fits: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Losses [order, share, item] by all seeds and by single seeds."""
+        whole, single = orders_of(fits)
+        sets = np.stack([kept_only(order, counts, shape) for order in (*whole, *single)])
+        every = losses(sets.reshape(-1, *shape)).reshape(len(sets), len(counts), -1)
+        return every[: len(whole)], every[len(whole) :]
+
     for key, name in runs(arguments.task).items():
         facts = json.loads((REFERENCE / f"{name}.json").read_text())
         if facts["content_hash"] != content_hash:
             raise SystemExit(f"{name} was fitted with other items")
         fits = gates(name)
-        kept, shut = fits["remove"], 1 - fits["retain"]
-        orders = [in_order(kept.mean(0), shut.mean(0)), *map(in_order, kept, shut)]
-        sets = np.stack([kept_only(order, counts, shape) for order in orders])
-        curve = losses(sets.reshape(-1, *shape)).reshape(len(orders), len(counts), -1)
-        curves[key] = curve
-        often = ((shut >= 0.5).mean(0) >= 0.5).astype(float)
+        curves[key] = kept_alone(fits)
+        often = ((fits["retain"] <= 0.5).mean(0) >= 0.5).astype(float)
         together = full - losses(1 - often[None])[0]
         found["runs"][name] = {
             "schedule": key[0],
             "objective": key[1],
-            "sufficiency": _area(curve[:1], counts),
-            "per_seed": [_area(one[None], counts)["mean"] for one in curve[1:]],
+            "sufficiency": _area(curves[key][0], counts),
+            "one_seed": _area(curves[key][1], counts),
             "often_interfering": int(often.sum()),
             "without_them": {"mean": float(together.mean()), "error": _error(together)},
             "opened": _opened(fits, losses),
         }
         print(name, found["runs"][name]["sufficiency"], flush=True)
     for schedule in RUNS:
-        pair = [(schedule, "bounded"), (schedule, "paper")]
-        if all(key in curves for key in pair):
+        if all((schedule, objective) in curves for objective in ("paper", "bounded")):
+            paper = curves[schedule, "paper"]
+            others = {
+                "bounded": curves[schedule, "bounded"],
+                "limited": kept_alone(limited(gates(runs(arguments.task)[schedule, "paper"]))),
+            }
             found.setdefault("difference", {})[schedule] = {
-                "all seeds": _area(curves[pair[0]][:1], counts, curves[pair[1]][:1]),
-                "one seed": _area(curves[pair[0]][1:], counts, curves[pair[1]][1:]),
+                name: {
+                    "all seeds": _area(other[0], counts, paper[0]),
+                    "one seed": _area(other[1], counts, paper[1]),
+                }
+                for name, other in others.items()
             }
     arguments.out.write_text(json.dumps(found) + "\n")
-
-
-def orders(arguments: argparse.Namespace) -> None:
-    from headatlas import load_model
-    from headatlas.atlas import SHARES
-    from headatlas.method import evaluate_sets, kept_only
-
-    model = load_model(arguments.model, dtype="fast", check=False)
-    shape, heads = model.spec.shape, len(model.spec)
-    counts = [round(share * heads) for share in SHARES]
-    edge = 1 / (1 + np.exp(-LIMIT))
-    found: dict[str, Any] = {}
-    for task in TASKS:
-        rows = held_out(arguments.rows, task)[0]
-        for (schedule, objective), name in runs(task).items():
-            fits = gates(name)
-            kinds = {objective: fits}
-            if objective == "paper":
-                limited = {fit: values.clip(1 - edge, edge) for fit, values in fits.items()}
-                kinds["paper, limited afterwards"] = limited
-            for kind, some in kinds.items():
-                order = in_order(some["remove"].mean(0), 1 - some["retain"].mean(0))
-                losses = evaluate_sets(model, rows, kept_only(order, counts, shape))[0]
-                found.setdefault(task, {}).setdefault(schedule, {})[kind] = _area(losses[None], counts)
-                print(task, schedule, kind, found[task][schedule][kind], flush=True)
-                arguments.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def held_out(path: Path, task: str) -> tuple[list[Any], str]:
@@ -204,12 +200,7 @@ def main() -> None:
     measuring.add_argument("--task", choices=TASKS, required=True)
     measuring.add_argument("--model", default="smollm2")
     measuring.set_defaults(work=measure)
-    ordering = commands.add_parser("orders")
-    ordering.add_argument("--rows", type=Path, required=True)
-    ordering.add_argument("--model", default="smollm2")
-    ordering.set_defaults(work=orders)
-    for command in (measuring, ordering):
-        command.add_argument("--out", type=Path, required=True)
+    measuring.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     arguments.work(arguments)
 

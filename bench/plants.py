@@ -67,7 +67,8 @@ def trapped(gates: xr.DataArray, truth: np.ndarray) -> dict[str, int]:
     that is not theirs: shut by retain without harm done, open after remove without need."""
     limit = long_settings().limit
     values = gates.values.astype(float)  # [seed, fit, layer, head]
-    logits = np.log(values) - np.log1p(-values)
+    with np.errstate(divide="ignore"):  # a gate of one has a logit without end
+        logits = np.log(values) - np.log1p(-values)
     fits = gates["fit"].values.tolist()
     shut = logits[:, fits.index("retain")] < -limit
     kept = logits[:, fits.index("remove")] > limit
@@ -177,7 +178,7 @@ def page(found: list[dict[str, Any]]) -> str:
         "\n".join(table(exceptions)),
         "## Gates that the published objective traps",
         "\n".join(trap_lines(found)),
-        "Which of both objectives is better on a language model: [objective.md](objective.md).",
+        "How both objectives do on a language model: [quick.md](quick.md).",
         "## What is planted",
         "\n".join(stories(PLANTS | EXCEPTIONS)),
         "## Every plant",

@@ -38,10 +38,12 @@ def test_what_validate_says(validated):
         (line,) = [line for line in lines if line.split()[:1] == [method]]
         assert line.count("[") == 3  # each figure with its interval
     assert not any("ablate-mean" in line for line in lines)
-    assert "at random" in validated.stdout and "--kind sufficiency" in validated.stdout
-    assert any(
-        line.startswith("  seeds, and heads that facilitate in all–in any of them: 1: ") for line in lines
-    )
+    assert "--kind sufficiency" in validated.stdout
+    (off,) = [line for line in lines if line.startswith("  from G+")]
+    assert off.split()[2:] == ["facilitation", "irrelevance", "interference", "random", "orders"]
+    assert any(line.startswith("  50 % off") and line.count("[") == 1 for line in lines)
+    at = lines.index(next(line for line in lines if line.startswith("  seeds")))
+    assert [line.split()[0] for line in lines[at + 1 : at + 3]] == ["1", "2"]
     assert any(line.startswith("  fitted anew on two halves of the items: ") for line in lines)
 
 

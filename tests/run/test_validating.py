@@ -18,6 +18,7 @@ from headatlas.atlas import SHARES, import_table
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
 from headatlas.run.prepare import read_rows
+from headatlas.run.validating import _order
 from support.small_run import SMALL, small_model, write_task
 
 FEW = {"items": 6, "draws": 3}
@@ -179,3 +180,14 @@ def test_gate_sets_that_are_the_same_are_measured_once(model, task, monkeypatch)
     nll, _ = evaluate_sets(model, rows, sets, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (10, 10) and np.array_equal(nll[0], nll[2])
     np.testing.assert_allclose(nll[1], evaluate(model, rows, sets[1]).nll, atol=1e-5)
+
+
+def test_heads_of_equal_score_come_by_lot():
+    """Not by place, by which whole layers would be switched off first."""
+    values = np.zeros((6, 8))
+    values[5, 7], values[2, 3] = 1, np.nan
+    order = _order(values)
+    assert order[0] == 47 and sorted(order) == [place for place in range(48) if place != 19]
+    assert len({place // 8 for place in order[1:9]}) >= 4 and order == _order(values)
+    second = np.arange(48.0).reshape(6, 8)
+    assert _order(values, second) == [47, *(place for place in range(47) if place != 19)]

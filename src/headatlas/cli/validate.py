@@ -18,8 +18,12 @@ from headatlas.core import EFFECT_METHODS, ModelSourceError
 
 if TYPE_CHECKING:
     from headatlas import Atlas
+    from headatlas.atlas import Validation
 
 __all__ = ["validate"]
+
+#: the share of heads up to which the table goes; the figure has all
+_MOST_OFF = 0.5
 
 
 def validate(
@@ -108,10 +112,7 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
     console.print(
         f"\n[bold]{escape(name)}[/], {check.items} held-out items; heads that are not kept are switched off"
     )
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("  method", no_wrap=True)
-    for column in ("sufficiency ↑", "distance ↓", "necessity ↑"):
-        table.add_column(column, no_wrap=True)
+    table = _table("  method", "sufficiency ↑", "distance ↓", "necessity ↑")
     for line in check.table().to_dict("records"):
         cells = [
             f"{line[part]:.2f} [{line[part + '_low']:.2f}–{line[part + '_high']:.2f}]"
@@ -119,40 +120,58 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
         ]
         table.add_row(f"  {line['method']}", *cells)
     console.print(table)
-    change = check.ablation()
-    place = int(abs(change.share - 0.1).argmin())
-    parts = [
-        f"{float(change['change'].sel(order=order)[place]):+.2f} by {order}" for order in change.order.values
-    ]
-    console.print(
-        f"  from G+, {100 * float(change.share[place]):.0f} % of heads switched off: target log-probability "
-        f"{', '.join(parts)}; at random {float(change['middle'][place]):+.2f} "
-        f"[{float(change['low'][place]):+.2f} to {float(change['high'][place]):+.2f}]"
-    )
+    _show_ablation(console, check)
     _show_stability(console, atlas, name)
 
 
-def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import HALVES, by_seeds, retest
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column in columns:
+        table.add_column(column, no_wrap=True)
+    return table
 
-    table = by_seeds(atlas.scores(name))
-    most = len(table)
+
+def _show_ablation(console: Console, check: Validation) -> None:
+    change = check.ablation()
+    orders = [str(order) for order in change.order.values]
+    table = _table("  from G+", *orders, "random orders")
+    for place, share in enumerate(change.share.values):
+        if 0 < share <= _MOST_OFF:
+            one = change.isel(share=place)
+            table.add_row(
+                f"  {100 * float(share):.0f} % off",
+                *(f"{float(one['change'].sel(order=order)):+.3f}" for order in orders),
+                f"{float(one['middle']):+.2f} [{float(one['low']):+.2f} to {float(one['high']):+.2f}]",
+            )
+    console.print("\n  change of the target log-probability (nats), heads off in the order of")
+    console.print(table)
+
+
+def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
+    from headatlas.atlas import HALVES, by_seeds, facilitating_jaccard, retest
+
+    scores = atlas.scores(name)
+    by_number = by_seeds(scores)
+    most = len(by_number)
     if most > 1:
-        words = []
-        for count in sorted({1, 3, 5, most // 2, most}):
-            if count <= most and count:
-                line = table.iloc[count - 1]
-                other = line["facilitation_with_others"]
-                agrees = "" if isnan(other) else f", {other:.2f} with as many others"
-                words.append(
-                    f"{count}: {100 * line['always_facilitating']:.0f}–{100 * line['any_facilitating']:.0f} %"
-                    f"{agrees}"
-                )
-        console.print(f"  seeds, and heads that facilitate in all–in any of them: {'; '.join(words)}")
-    halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
-    if len(halves) == 2:
-        again = retest(halves[0], halves[1])
+        table = _table("  seeds", "facilitate in all, any", "agree with as many others (ranks)")
+        for count in sorted({one for one in (1, 3, 5, most) if one <= most}):
+            line = by_number.iloc[count - 1]
+            shares = [f"{100 * line[f'{when}_facilitating']:.0f} %" for when in ("always", "any")]
+            other = line["facilitation_with_others"]
+            table.add_row(f"  {count}", ", ".join(shares), "" if isnan(other) else f"{other:.2f}")
+        console.print()
+        console.print(table)
+    again = facilitating_jaccard(scores, draws=500)
+    if again is not None:
         console.print(
-            f"  fitted anew on two halves of the items: facilitation correlates {again['facilitation']:.2f}, "
-            f"interference {again['interference']:.2f} (ranks)"
+            f"  the facilitating set if seeds are drawn again: Jaccard index {again.mean:.2f} "
+            f"[{again.low:.2f}–{again.high:.2f}]"
+        )
+    halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
+    if len(halves) == len(HALVES):
+        other = retest(halves[0], halves[1])
+        console.print(
+            f"  fitted anew on two halves of the items: facilitation correlates {other['facilitation']:.2f}, "
+            f"interference {other['interference']:.2f}"
         )

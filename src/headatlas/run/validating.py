@@ -26,7 +26,7 @@ from headatlas.task import Task, load_task
 __all__ = ["HELD_OUT", "require_validation", "validate_atlas"]
 
 #: raised when the same request would give other numbers than before
-_ALGORITHM = 1
+_ALGORITHM, _RETEST_ALGORITHM = 2, 1
 #: held-out items, random orders that heads are switched off in, random rankings among the methods
 HELD_OUT, DRAWS, RANDOM = 48, 20, 5
 
@@ -136,7 +136,7 @@ def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, pr
         said = {"given": {"seeds": seeds}, "resolved": {"seeds": seeds, "half": letter}}
         about = {**task.facts, "half": letter}
         again = identified(
-            model, f"retest-{letter}", task.name, about, said, {**decides, "half": letter}, _ALGORITHM
+            model, f"retest-{letter}", task.name, about, said, {**decides, "half": letter}, _RETEST_ALGORITHM
         )
         (again,) = store.add(again)
         fitter = Fitter(model, store, progress)
@@ -144,11 +144,16 @@ def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, pr
 
 
 def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
-    """Places in the flat map by falling value (of equals by rising `then`); no place without a head."""
+    """Places in the flat map by falling value (of equals by rising `then`, else by lot); no place without a
+    head.
+
+    Many gates rest at the bound, so that many scores are the same: by place, whole layers would come first.
+    """
     flat = values.ravel()
     second = np.zeros_like(flat) if then is None else then.ravel()
+    lot = np.random.default_rng(6).permutation(len(flat))
     there = np.flatnonzero(~np.isnan(flat))
-    return [int(place) for place in there[np.lexsort((second[there], -flat[there]))]]
+    return [int(place) for place in there[np.lexsort((lot[there], second[there], -flat[there]))]]
 
 
 def _measure(
