@@ -38,6 +38,7 @@ bench: .venv/ready-dev
 	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json
 	$(PY) bench/relations.py report --out docs/relations.md
 	$(PY) bench/validation.py report --out docs/results.md
+	$(PY) bench/plants.py report --out docs/plants.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -87,6 +87,7 @@ def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Fi
                 said = ", ".join(
                     f"{model} {n:g} %" for model, n in zip(PUBLISHED_MODELS, numbers, strict=True)
                 )
+                said += " (ten seeds)"
             found.append(
                 Finding(
                     "density",

@@ -15,8 +15,8 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")] = "atlas-demo",
 ) -> None:
-    """Both maps of SmolLM2: relations from its weights, then math and syntax by gating; with their figures.
-    Some minutes on two cores.
+    """Both maps of SmolLM2: relations from its weights, then math and syntax by gating; with their figures
+    and a report. Some minutes on two cores.
 
     Called again it goes on where it was, or shows what is there.
     """
@@ -26,6 +26,7 @@ def demo(
     from headatlas.cli.map import show_map
     from headatlas.cli.plot import plot
     from headatlas.cli.relations import show_relations
+    from headatlas.cli.report import report
     from headatlas.task import distinct_relations
 
     there = Store.exists(Path(out))
@@ -45,6 +46,7 @@ def demo(
         raise AtlasError(f"{error} For the demo: delete {out} and call it again.") from error
     for kind in ("agreement", "categories"):
         plot(out, kind=kind)
+    report(out, out=str(Path(out) / "report.md"), as_json=False)
     Console(soft_wrap=True, highlight=False).print(
         f"[dim]the atlas is in {escape(out)}; other figures: headatlas plot {escape(out)} --kind …; "
         f"one head: headatlas head {escape(out)} L23H2[/]"
