@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure import plot_agreement
-from headatlas.figure.headers import title_of
 from headatlas.figure.panels import ticks
 
 BLACK, GREEN, RED, YELLOW = (0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from headatlas.core import title_of
 from headatlas.figure import (
     KINDS,
     FigureOptions,
@@ -18,7 +19,6 @@ from headatlas.figure import (
     plot_relations,
     plot_trajectories,
 )
-from headatlas.figure.headers import title_of
 from headatlas.figure.style import FONT_SIZES, house_style
 
 SHAPES = {"30x9": (30, 9), "32x32": (32, 32), "80x64": (80, 64), "4x4": (4, 4), "126x128": (126, 128)}

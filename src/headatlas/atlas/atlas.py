@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.agreement import HELD_OUT, Summary, always, any_seed, summarise
-from headatlas.atlas.card import HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead, plain_label
+from headatlas.atlas.card import HeadCard, Labeller, plain_label
+from headatlas.atlas.cards import cards_of
 from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
@@ -296,52 +296,11 @@ class Atlas:
     def card(self, head: str | tuple[int, int] | Head, labeller: Labeller = plain_label) -> HeadCard:
         """All that is known about a head. `labeller` makes the label of a card: yours, if you have a better
         one."""
-        place = self.spec.require(head)
-        card = HeadCard(
-            place,
-            self.spec.name,
-            tuple(self._task_of(task, place) for task in self.tasks),
-            tuple(self._relations_of(place)),
-            self._salient_of(place),
-        )
-        return replace(card, label=labeller(card))
+        return next(cards_of(self, [self.spec.require(head)], labeller))
 
-    def _task_of(self, task: str, head: Head) -> TaskOfHead:
-        here = {"layer": head.layer, "head": head.head}
-        scores, gates = self.scores(task).sel(here), self.gates(task).sel(here)
-        three = {
-            name: (float(scores[name].min()), float(scores[name].mean()), float(scores[name].max()))
-            for name in ("facilitation", "interference")
-        }
-        roles = tuple(str(word) for word in self.roles(task).sel(here).values)
-        mean = {fit: float(gates.sel(fit=fit).mean()) for fit in ("retain", "remove")}
-        return TaskOfHead(
-            task, roles, three["facilitation"], three["interference"], mean["retain"], mean["remove"]
-        )
-
-    def _relations_of(self, head: Head) -> list[RelationOfHead]:
-        found = []
-        for name in self.relations:
-            scores = self._scores["relations", name]
-            for direction, values in zip(DIRECTIONS, scores.values, strict=True):
-                value, facts = float(values[head.layer, head.head]), scores.facts
-                if not np.isnan(value):
-                    about = (facts["category"], direction, value, facts["kind"], facts["pairs"])
-                    found.append(RelationOfHead(name, *about))
-        return sorted(found, key=lambda one: -one.score)
-
-    def _salient_of(self, head: Head) -> tuple[SalientToken, ...]:
-        if "salient" not in self.notes:
-            return ()
-        arrays, about = self.notes["salient"]
-        texts = about["texts"]
-        here = head.layer, head.head
-        rows = zip(arrays["tokens"][here], arrays["strength"][here], arrays["mapped"][here], strict=True)
-        return tuple(
-            SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
-            for token, strength, mapped in rows
-            if strength > 0  # a head that writes nothing amplifies nothing
-        )
+    def cards(self, labeller: Labeller = plain_label) -> Iterator[HeadCard]:
+        """The cards of all heads."""
+        return cards_of(self, self.spec, labeller)
 
     def to_table(self) -> pd.DataFrame:
         """Tidy: one line per method, task, seed, fit and head, and per relation, direction and head; also of

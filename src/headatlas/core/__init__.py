@@ -17,7 +17,7 @@ from headatlas.core.errors import (
 from headatlas.core.head import Head
 from headatlas.core.methods import EFFECT_METHODS, METHODS, method_named
 from headatlas.core.provenance import ModelSpec
-from headatlas.core.relation_names import relation_words
+from headatlas.core.words import relation_words, title_of
 
 __all__ = [
     "AXES",
@@ -42,4 +42,5 @@ __all__ = [
     "UnknownNameError",
     "method_named",
     "relation_words",
+    "title_of",
 ]

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.core import title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,

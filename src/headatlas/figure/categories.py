@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from headatlas.atlas import IMPLEMENTS, Atlas, categories, category_words
+from headatlas.core import title_of
 from headatlas.figure.foot import Foot, entry
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.core import title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style

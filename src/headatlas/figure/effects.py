@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.foot import Foot
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 

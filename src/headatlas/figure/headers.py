@@ -15,7 +15,7 @@ from matplotlib.textpath import TextPath
 from headatlas.figure.palette import HEADER_COLOUR
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
 
-__all__ = ["Headers", "add_header", "fit_headers", "shortened", "size_of", "text_inches", "title_of"]
+__all__ = ["Headers", "add_header", "fit_headers", "shortened", "size_of", "text_inches"]
 
 #: letters on a screen are up to this much wider than on paper
 _WIDER = 1.06
@@ -33,11 +33,6 @@ class Headers:
     def height(self) -> float:
         """Inches."""
         return 0.05 + self.lines * self.size * 1.2 / 72
-
-
-def title_of(task: str) -> str:
-    """A task's name as it stands in a header: `math` -> `Math`, `paper/math` -> `Paper/math`."""
-    return task[:1].upper() + task[1:]
 
 
 @lru_cache(maxsize=1024)

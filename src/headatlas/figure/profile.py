@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from headatlas.atlas import Atlas
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.core import title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, plain_axes, tasks_of, ticks
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, house_style

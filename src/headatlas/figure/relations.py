@@ -8,8 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import DIRECTIONS, RequestError, UnknownNameError, relation_words
-from headatlas.figure.headers import title_of
+from headatlas.core import DIRECTIONS, RequestError, UnknownNameError, relation_words, title_of
 from headatlas.figure.score import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style
 

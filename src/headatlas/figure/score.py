@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, Atlas
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.foot import Foot
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import THRESHOLD, Atlas, by_seeds
-from headatlas.core import RequestError
+from headatlas.core import RequestError, title_of
 from headatlas.figure.foot import Foot
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import TEXT_WIDTH, house_style

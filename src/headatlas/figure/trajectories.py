@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
-from headatlas.core import FITS, Head, RequestError
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.core import FITS, Head, RequestError, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import FIT_COLOURS
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH, TEXT_WIDTH, house_style

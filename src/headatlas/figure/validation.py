@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from headatlas.atlas import ORDERS, Atlas, Validation
-from headatlas.core import RequestError
+from headatlas.core import RequestError, title_of
 from headatlas.figure.foot import Foot
-from headatlas.figure.headers import add_header, fit_headers, title_of
+from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
 from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style

@@ -1,8 +1,8 @@
-"""How the name of a relation reads: country-capital as country → capital, past-tense as past tense."""
+"""How names read: the relation country-capital as country → capital, the task math as Math in a header."""
 
 from __future__ import annotations
 
-__all__ = ["relation_words"]
+__all__ = ["relation_words", "title_of"]
 
 #: names that hold a source and a target; elsewhere a hyphen is a space
 _ARROWS = {
@@ -18,3 +18,8 @@ def relation_words(name: str) -> str:
         return "-ing form"
     words = [_LANGUAGES.get(word, word) for word in name.split("-")]
     return (" → " if name in _ARROWS else " ").join(words)
+
+
+def title_of(task: str) -> str:
+    """A task's name as it stands in a header: `math` -> `Math`, `paper/math` -> `Paper/math`."""
+    return task[:1].upper() + task[1:]

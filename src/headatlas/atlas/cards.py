@@ -1,0 +1,90 @@
+"""Cards of many heads: what is the same for all of them is worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headatlas.atlas.card import HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead
+from headatlas.core import DIRECTIONS, Head
+
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
+
+__all__ = ["cards_of"]
+
+
+def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterator[HeadCard]:
+    """The card of each head, with its label."""
+    tasks = [_task_of(atlas, task) for task in atlas.tasks]
+    relations, salient = _relations_of(atlas), _salient_of(atlas)
+    for head in heads:
+        card = HeadCard(
+            head, atlas.spec.name, tuple(task(head) for task in tasks), tuple(relations(head)), salient(head)
+        )
+        yield replace(card, label=labeller(card))
+
+
+def _task_of(atlas: Atlas, task: str) -> Callable[[Head], TaskOfHead]:
+    scores, gates, roles = atlas.scores(task), atlas.gates(task), atlas.roles(task).values
+    values = {name: scores[name].values for name in ("facilitation", "interference")}
+    means = {fit: gates.sel(fit=fit).values.mean(axis=0) for fit in ("retain", "remove")}
+
+    def of(head: Head) -> TaskOfHead:
+        here = (slice(None), head.layer, head.head)
+        three = {
+            name: (float(some[here].min()), float(some[here].mean()), float(some[here].max()))
+            for name, some in values.items()
+        }
+        both = [float(means[fit][head.layer, head.head]) for fit in ("retain", "remove")]
+        words = tuple(str(word) for word in roles[here])
+        return TaskOfHead(task, words, three["facilitation"], three["interference"], *both)
+
+    return of
+
+
+def _relations_of(atlas: Atlas) -> Callable[[Head], list[RelationOfHead]]:
+    if not atlas.relations:
+        return lambda _: []
+    scores = atlas.relation_scores()
+    about = [
+        (str(name), str(category), str(kind), int(pairs))
+        for name, category, kind, pairs in zip(
+            *(scores[key].values for key in ("relation", "category", "kind", "pairs")), strict=True
+        )
+    ]
+    values = scores.values
+
+    def of(head: Head) -> list[RelationOfHead]:
+        found = [
+            RelationOfHead(name, category, direction, float(value), kind, pairs)
+            for (name, category, kind, pairs), both in zip(
+                about, values[:, :, head.layer, head.head], strict=True
+            )
+            for direction, value in zip(DIRECTIONS, both, strict=True)
+            if not np.isnan(value)
+        ]
+        return sorted(found, key=lambda one: -one.score)
+
+    return of
+
+
+def _salient_of(atlas: Atlas) -> Callable[[Head], tuple[SalientToken, ...]]:
+    if "salient" not in atlas.notes:
+        return lambda _: ()
+    arrays, about = atlas.notes["salient"]
+    texts = about["texts"]
+
+    def of(head: Head) -> tuple[SalientToken, ...]:
+        here = head.layer, head.head
+        rows = zip(arrays["tokens"][here], arrays["strength"][here], arrays["mapped"][here], strict=True)
+        return tuple(
+            SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
+            for token, strength, mapped in rows
+            if strength > 0  # a head that writes nothing amplifies nothing
+        )
+
+    return of
