@@ -88,6 +88,17 @@ def test_effects(tiny, task, tmp_path):
     assert effects == sorted(effects, reverse=True) and found["items"] == 5
 
 
+def test_effects_of_one_item_have_no_error(tiny, task, tmp_path):
+    asked = ("map", tiny, "-t", task, "--method", "attribute-integrated", "--items", 1, "--dtype", "float32")
+    result = headatlas(*asked, "--out", tmp_path / "a")
+    assert result.returncode == 0, result.stderr
+    assert "±" not in result.stdout and "all heads shut: " in result.stdout and "sum up to" in result.stdout
+    said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
+    (found,) = json.loads(said.stdout)["tasks"]
+    assert "NaN" not in said.stdout and {one["error"] for one in found["heads"]} == {None}
+    assert found["sum"] == pytest.approx(sum(one["effect"] for one in found["heads"]), abs=1e-4)
+
+
 def test_wrong_requests(here, atlas, task, tmp_path):
     assert fails(here("validate", tmp_path / "none"), "is no atlas")
     assert fails(here("validate", atlas), "give the file that it was mapped from")

@@ -117,6 +117,9 @@ def test_stability_shows_the_table_by_seeds():
     assert curves(other.axes[0])["any_facilitating"].get_ydata()[0] < left["any_facilitating"].get_ydata()[0]
     with pytest.raises(RequestError, match="two seeds"):
         plot_stability(atlas, "words")
+    same = {seed: (np.full((6, 4), 0.9), np.full((6, 4), 0.1)) for seed in range(4)}
+    flat = plot_stability(atlas_of({"sums": same}))  # nothing to correlate
+    assert len(flat.axes) == 2 and len(curves(flat.axes[1])["facilitation_with_others"].get_xdata()) == 0
 
 
 def test_what_is_not_there_is_said():

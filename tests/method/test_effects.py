@@ -126,7 +126,20 @@ def test_ablation(kind, instead):
         error = effects.std(ddof=1) / np.sqrt(len(rows))
         assert found.errors[head.layer, head.head] == pytest.approx(error, abs=2e-5)
     assert found.plain == pytest.approx(plain.mean(), abs=2e-5) and found.rows == len(rows)
-    off = [loss_by_hand(model, row, lambda _, z: torch.zeros_like(z)) for row in rows]
+    off = []
+    for place, row in enumerate(rows):
+
+        def edit(layer, z, place=place, row=row):
+            if instead == "zero":
+                return torch.zeros_like(z)
+            if instead == "mean":
+                return mean[layer].expand_as(z).clone()
+            other = rows[others[place]]
+            last = len(other.ids) - 1
+            where = [min(max(p - row.start + other.start, 0), last) for p in range(len(row.ids))]
+            return outputs[others[place]][layer][where].reshape(z.shape).clone()
+
+        off.append(loss_by_hand(model, row, edit))
     assert found.whole == pytest.approx(np.mean(off) - plain.mean(), abs=2e-5)
     assert np.isnan(found.values).sum() == np.prod(model.spec.shape) - len(model.spec)
 
@@ -223,7 +236,7 @@ def test_partners_are_others(count, seed):
 
 def test_rows_that_all_ask_the_same(llama):
     rows = [Row((1, 2, 3), 2), Row((4, 2, 3), 2)]
-    with pytest.raises(RequestError, match="all rows ask for the same"):
+    with pytest.raises(RequestError, match="no other prompt to corrupt"):
         mediate(llama, rows)
 
 
@@ -301,7 +314,6 @@ def test_open_gates_are_the_model_whatever_stands_in(llama):
     ids = torch.tensor([some_rows(1)[0].ids])
     toward = {layer: torch.randn_like(one) for layer, one in llama.head_outputs(ids).items()}
     with gates(llama, torch.ones(llama.spec.shape), toward=toward):
-        assert torch.equal(llama.hf(ids).logits, llama.hf(ids).logits)
         inside = llama.hf(ids).logits
     assert torch.equal(inside, llama.hf(ids).logits)
 
@@ -340,3 +352,17 @@ def test_evaluate_agrees_with_the_loss_by_hand(llama):
     wanted = [loss_by_hand(llama, row) for row in rows]
     np.testing.assert_allclose(evaluate(llama, rows).nll, wanted, atol=1e-5)
     assert Head(0, 1) in llama.spec
+
+
+def test_a_corrupted_row_is_no_longer_than_the_longest():
+    """A long prompt before a long target might not fit the model."""
+    rows = [Row((1, 2, 3, 4, 5, 6, 7), 6), Row((1, 8, 9, 10, 11, 12, 13), 2), Row((2, 3, 9), 2)]
+    for seed in range(5):
+        bad = corrupted_rows(rows, seed)
+        assert max(len(row.ids) for row in bad) <= 7
+        assert [row.target for row in bad] == [row.target for row in rows]
+
+
+def test_one_row_alone_has_no_other(llama):
+    with pytest.raises(RequestError, match="at least 2"):
+        ablate(llama, some_rows(1), "resample")

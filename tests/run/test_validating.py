@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from headatlas import (
     open_atlas,
     validate_atlas,
 )
-from headatlas.atlas import SHARES, import_table
+from headatlas.atlas import SHARES, find, import_table
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
 from headatlas.run.prepare import read_rows
@@ -143,8 +145,6 @@ def test_halves_have_no_item_in_common_and_other_seeds(folder):
 
 
 def test_what_is_there_is_not_made_again(model, task, folder, tmp_path):
-    import shutil
-
     copy = shutil.copytree(folder, tmp_path / "atlas")
     before = times(copy)
     validate_atlas(copy, model=model, tasks=[task], **FEW)
@@ -152,6 +152,52 @@ def test_what_is_there_is_not_made_again(model, task, folder, tmp_path):
     validate_atlas(copy, model=model, tasks=[task], items=7, draws=3)
     changed = [path for path, stamp in times(copy).items() if before[path] != stamp]
     assert [path.stem for path in changed] == ["validation-words"]
+
+
+def test_a_table_of_all_methods_comes_back(folder, tmp_path):
+    atlas = open_atlas(folder)
+    table = atlas.to_table()
+    assert {"gating", "retest-a", "retest-b", *EFFECT_METHODS} == set(table["method"])
+    again = import_table(table, tmp_path / "imported")
+    assert again.methods("words") == atlas.methods("words")
+    for method in EFFECT_METHODS:
+        np.testing.assert_array_equal(again.importance("words", method), atlas.importance("words", method))
+    for half in ("retest-a", "retest-b"):
+        np.testing.assert_allclose(again.gates("words", half), atlas.gates("words", half), atol=1e-6)
+    np.testing.assert_allclose(again.gates("words"), atlas.gates("words"), atol=1e-6)
+
+
+def test_a_narrower_request_loses_nothing(model, task, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "atlas")
+    before = times(copy)
+    found = validate_atlas(copy, model=model, tasks=[task], methods=["ablate"], **FEW)
+    assert set(EFFECT_METHODS) < set(found.validation("words").methods) and times(copy) == before
+
+
+def test_effects_that_are_there_are_compared_whatever_their_items(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    map_heads(model, task, method="ablate", items=7, out=out, resume=True)
+    asked = {"model": model, "tasks": [task], "methods": ["ablate"], "retest": 0, **FEW}
+    first = validate_atlas(out, **asked).validation("words")
+    # the order of a method that has got more seeds since is another one
+    map_heads(model, task, method="ablate", items=7, seeds=4, out=out, resume=True)
+    second = validate_atlas(out, **asked).validation("words")
+    assert first.facts["methods"]["ablate-zero"][1] == [0]
+    assert second.facts["methods"]["ablate-zero"][1] == [0, 1, 2, 3]
+    # seeds that came after the validation are said
+    more = SMALL | {"seeds": SMALL["seeds"] + 1}
+    atlas = map_heads(model, task, out=out, resume=True, **more)
+    (said,) = [one.text for one in find(atlas) if one.about == "words, gating"]
+    assert f"measured with {SMALL['seeds']} seeds of now {SMALL['seeds'] + 1}: validate it again" in said
+
+
+def test_a_validation_knows_the_precision(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    asked = {"tasks": [task], "methods": [], "retest": 0, **FEW}
+    found = validate_atlas(out, model=model, **asked).validation("words")
+    assert found.facts["dtype"] == model.spec.dtype
 
 
 def test_requests(model, task, folder, tmp_path):
@@ -167,8 +213,7 @@ def test_requests(model, task, folder, tmp_path):
     other = write_task(tmp_path / "words" / "words.jsonl", 120, seed=9)
     with pytest.raises(AtlasError, match="other items now than when it was mapped"):
         validate_atlas(folder, model=model, tasks=[str(other)], **FEW)
-    table = open_atlas(folder).to_table()
-    import_table(table[table["method"] == "gating"], tmp_path / "imported")
+    import_table(open_atlas(folder).to_table(), tmp_path / "imported")
     with pytest.raises(AtlasError, match="was imported"):
         validate_atlas(tmp_path / "imported", model=model, tasks=[task])
 

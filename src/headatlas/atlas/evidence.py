@@ -7,9 +7,9 @@ from scipy.stats import ttest_ind
 
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.categories import IMPLEMENTS
-from headatlas.atlas.finding import Finding, Heads
+from headatlas.atlas.finding import Finding, Heads, plural
 from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
-from headatlas.atlas.statistics import bootstrap, correlated, permutation_p, rank_correlation
+from headatlas.atlas.statistics import bootstrap, correlated, permutation_p, shuffled_correlation
 from headatlas.atlas.validation import ORDERS
 
 __all__ = ["ablated", "joined", "mediated", "stability", "sufficiency"]
@@ -20,10 +20,6 @@ _NAMED = 3
 _SAME = 0.9
 #: the share of heads that is switched off from G+
 _OFF = 0.05
-
-
-def _seeds(count: int) -> str:
-    return f"{count} seed{'s' if count > 1 else ''}"
 
 
 def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
@@ -48,7 +44,7 @@ def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
         enough = apart["seeds"][apart["facilitation_with_others"] >= _SAME]
         reached = f"{_SAME} is reached with {int(enough.min())}" if len(enough) else f"{_SAME} is not reached"
         text = (
-            f"{task}: maps of facilitation from {_seeds(most)} each, no seed in common, correlate "
+            f"{task}: maps of facilitation from {plural(most, 'seed')} each, no seed in common, correlate "
             f"{agreement:.2f} (ranks); {reached}"
         )
         found.append(Finding("stability", f"{task}, number of seeds", text, agreement))
@@ -60,7 +56,7 @@ def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
             Finding(
                 "stability",
                 f"{task}, items",
-                f"{task}: fitted on two halves of the items ({_seeds(seeds)} each) "
+                f"{task}: fitted on two halves of the items ({plural(seeds, 'seed')} each) "
                 f"the maps correlate {numbers['facilitation']:.2f} in facilitation and "
                 f"{numbers['interference']:.2f} in interference (ranks); Jaccard index "
                 f"{numbers['jaccard']:.2f}",
@@ -84,21 +80,28 @@ def joined(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Find
     if np.isnan(rho.mean):
         return []
 
-    def drawn(chance: np.random.Generator) -> float:
-        return rank_correlation(helps, scores[heads.within_layers(chance)])
-
-    p = permutation_p(rho.mean, drawn, sides="more")
+    p = permutation_p(rho.mean, shuffled_correlation(helps, scores, heads.within_layers), sides="more")
     always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
     strong = scores >= IMPLEMENTS
     both = np.flatnonzero(always & strong)
-    expected = float(always.mean() * strong.sum())
+    chance = np.random.default_rng(1)
+    expected = np.mean([(always & strong[heads.within_layers(chance)]).sum() for _ in range(500)])
     named = [f"L{heads.layers[place]}H{heads.columns[place]}" for place in both]
     text = (
         f"{task}: facilitation and the score for {relation} have a rank correlation of {rho.mean:.2f} "
         f"[{rho.low:.2f} to {rho.high:.2f}]; of {int(strong.sum())} heads that promote it, {len(both)} "
-        f"facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by chance"
+        f"facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by chance with "
+        "as many in each layer"
     )
     return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
+
+
+def _then(atlas: Atlas, task: str) -> str:
+    """What to say if seeds have come since the task was validated."""
+    seeds = atlas.validation(task).facts.get("seeds")
+    if seeds is None or list(seeds) == atlas.seeds(task):
+        return ""
+    return f"; measured with {plural(len(seeds), 'seed')} of now {len(atlas.seeds(task))}: validate it again"
 
 
 def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
@@ -110,7 +113,8 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
             "sufficiency",
             f"{task}, gating",
             f"{task}: the heads that gating puts first are sufficient to {own.mean:.2f} "
-            f"[{own.low:.2f}–{own.high:.2f}] (area under faithfulness, {check.items} held-out items)",
+            f"[{own.low:.2f}–{own.high:.2f}] (area under faithfulness, {check.items} held-out items)"
+            f"{_then(atlas, task)}",
             own.mean,
             own.low,
             own.high,
@@ -143,6 +147,7 @@ def ablated(atlas: Atlas, task: str) -> list[Finding]:
     """The published curves at one place."""
     check = atlas.validation(task)
     found = []
+    then = _then(atlas, task)
     chance = check.ablation().sel(share=_OFF, method="nearest")
     for order in ORDERS:
         change = check.change(order, _OFF)
@@ -152,7 +157,7 @@ def ablated(atlas: Atlas, task: str) -> list[Finding]:
                 f"{task}, {order}",
                 f"{task}: from G+, without the first {100 * float(chance.share):.0f} % of heads by {order}, "
                 f"{change.mean:+.3f} [{change.low:+.3f} to {change.high:+.3f}] nats of target "
-                f"log-probability; by chance {float(chance['middle']):+.3f}",
+                f"log-probability; by chance {float(chance['middle']):+.3f}{then}",
                 change.mean,
                 change.low,
                 change.high,

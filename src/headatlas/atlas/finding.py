@@ -10,7 +10,7 @@ import xarray as xr
 
 from headatlas.atlas.atlas import Atlas
 
-__all__ = ["TOPICS", "Finding", "Heads"]
+__all__ = ["TOPICS", "Finding", "Heads", "plural"]
 
 #: topic -> the question that it answers
 TOPICS = {
@@ -46,6 +46,10 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 class Heads:

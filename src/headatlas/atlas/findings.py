@@ -1,22 +1,22 @@
 """What the papers read off their pictures by eye, as numbers with intervals and tests.
 
 Heads are the units: intervals are bootstraps over heads, tests permute heads (within their layers where
-depth would explain the finding). All p-values of a report are adjusted together (Holm).
+depth would explain the finding). The p-values of one question are adjusted together (Holm).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
+from math import ceil
 
 import numpy as np
 
 from headatlas.atlas.agreement import Interval
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.evidence import ablated, joined, mediated, stability, sufficiency
-from headatlas.atlas.finding import TOPICS, Finding, Heads
+from headatlas.atlas.finding import TOPICS, Finding, Heads, plural
 from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SHARES
 from headatlas.atlas.scores import THRESHOLD
 from headatlas.atlas.statistics import (
@@ -27,13 +27,18 @@ from headatlas.atlas.statistics import (
     mcnemar,
     overlap,
     permutation_p,
-    rank_correlation,
+    proportion,
+    shuffled_correlation,
 )
 
 __all__ = ["find"]
 
 #: the share of a category's heads that lie above its first layer
 _MOST = 0.9
+#: fewer heads than these have no interval
+_FEW = 10
+#: below it an adjusted p-value is called sure; `_WAY` stands for the word that depends on it
+_LEVEL, _WAY = 0.05, "{way}"
 
 
 def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
@@ -56,16 +61,45 @@ def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
         found += [*ablated(atlas, task), *sufficiency(atlas, task)]
     if atlas.relations:
         found += _categories(atlas, heads)
-    tested = [place for place, one in enumerate(found) if one.p is not None]
-    adjusted = holm([found[place].p or 0.0 for place in tested])
-    for place, value in zip(tested, adjusted, strict=True):
-        found[place] = replace(found[place], adjusted=value)
+    found = [_worded(one) for one in _adjusted(found)]
     order = list(TOPICS)
     return sorted(found, key=lambda one: order.index(one.topic))
 
 
+def _adjusted(found: list[Finding]) -> list[Finding]:
+    """With p-values adjusted for all tests of the same question."""
+    found = list(found)
+    for topic in TOPICS:
+        tested = [place for place, one in enumerate(found) if one.topic == topic and one.p is not None]
+        adjusted = holm([found[place].p or 0.0 for place in tested])
+        for place, value in zip(tested, adjusted, strict=True):
+            found[place] = replace(found[place], adjusted=value)
+    return found
+
+
+def _worded(one: Finding) -> Finding:
+    """A trend has a direction in words only if its adjusted test says so."""
+    sure = one.adjusted is not None and one.adjusted < _LEVEL
+    way = ("rises" if one.value > 0 else "falls") if sure else "hardly changes"
+    return replace(one, text=one.text.replace(_WAY, way))
+
+
+def _always(atlas: Atlas, heads: Heads, task: str, seeds: int, threshold: float) -> np.ndarray:
+    """Which heads facilitate in every one of the first so many seeds."""
+    some = atlas.scores(task)["facilitation"].isel(seed=slice(seeds)).min("seed", skipna=False)
+    return heads.flat(some) >= threshold
+
+
+def _common(atlas: Atlas, one: str, other: str) -> tuple[int, str]:
+    """So many seeds both tasks have, and what to say if one has more: the more seeds, the fewer heads are
+    in all of them."""
+    counts = [len(atlas.seeds(task)) for task in (one, other)]
+    said = "" if counts[0] == counts[1] else f", in the first {plural(min(counts), 'seed')} of each"
+    return min(counts), said
+
+
 def _share(chosen: np.ndarray) -> Interval:
-    return bootstrap(len(chosen), lambda places: float(chosen[places].mean()))
+    return proportion(int(chosen.sum()), len(chosen))
 
 
 def _percent(found: Interval) -> str:
@@ -92,7 +126,8 @@ def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Fi
                 Finding(
                     "density",
                     f"{task}, {when}, {score}",
-                    f"{task}: {_percent(share)} of heads {role} {words} ({len(atlas.seeds(task))} seeds)",
+                    f"{task}: {_percent(share)} of heads {role} {words} "
+                    f"({plural(len(atlas.seeds(task)), 'seed')})",
                     share.mean,
                     share.low,
                     share.high,
@@ -103,7 +138,8 @@ def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Fi
 
 
 def _contrast(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
-    sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
+    seeds, said = _common(atlas, one, other)
+    sets = [_always(atlas, heads, task, seeds, threshold) for task in (one, other)]
     gap = bootstrap(heads.count, lambda places: float(sets[0][places].mean() - sets[1][places].mean()))
     published = None
     if {one, other} == {"math", "syntax"}:
@@ -113,7 +149,7 @@ def _contrast(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float
         published = ", ".join(f"{model} {value:+.1f}" for model, value in named)
     text = (
         f"{one} less {other}: {100 * gap.mean:+.1f} points [{100 * gap.low:+.1f} to {100 * gap.high:+.1f}] "
-        "in the share of heads that facilitate in every seed"
+        f"in the share of heads that facilitate in every seed{said}"
     )
     return [
         Finding(
@@ -124,26 +160,27 @@ def _contrast(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float
 
 
 def _overlap(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
-    sets = [heads.flat(atlas.always(task)["facilitation"]) >= threshold for task in (one, other)]
+    seeds, said = _common(atlas, one, other)
+    sets = [_always(atlas, heads, task, seeds, threshold) for task in (one, other)]
     found = overlap(*sets)
+    if not (sets[0].any() and sets[1].any()):
+        return []  # nothing to share
 
     def drawn(chance: np.random.Generator) -> float:
         return float((sets[0] & sets[1][heads.within_layers(chance)]).sum())
 
     p = permutation_p(found.both, drawn, sides="more")
+    text = (
+        f"{one} and {other} share {found.both} heads that facilitate in every seed{said}; chance would give "
+        f"{found.expected:.1f}, and {_expected(drawn):.1f} with as many in each layer (Jaccard "
+        f"{found.jaccard:.2f})"
+    )
+    return [Finding("overlap", f"{one}, {other}", text, found.both, p=p)]
+
+
+def _expected(draw: Callable[[np.random.Generator], float], draws: int = 500) -> float:
     chance = np.random.default_rng(1)
-    in_layers = float(np.mean([drawn(chance) for _ in range(200)]))
-    return [
-        Finding(
-            "overlap",
-            f"{one}, {other}",
-            f"{one} and {other} share {found.both} heads that facilitate in every seed; chance would give "
-            f"{found.expected:.1f}, and {in_layers:.1f} with as many in each layer (Jaccard "
-            f"{found.jaccard:.2f})",
-            found.both,
-            p=p,
-        )
-    ]
+    return float(np.mean([draw(chance) for _ in range(draws)]))
 
 
 def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
@@ -159,13 +196,14 @@ def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
         rho = correlated(heads.layers, flat)
         if np.isnan(rho.mean):
             continue
-        p = permutation_p(rho.mean, partial(_shuffled, heads.layers, flat))
-        way = "rises" if rho.low > 0 else "falls" if rho.high < 0 else "hardly changes"
+        p = permutation_p(
+            rho.mean, shuffled_correlation(heads.layers, flat, lambda chance: chance.permutation(heads.count))
+        )
         found.append(
             Finding(
                 "layers",
                 f"{task}, {name}",
-                f"{task}: {name} {way} with depth, rank correlation {rho.mean:.2f} [{rho.low:.2f} to "
+                f"{task}: {name} {_WAY} with depth, rank correlation {rho.mean:.2f} [{rho.low:.2f} to "
                 f"{rho.high:.2f}]",
                 rho.mean,
                 rho.low,
@@ -175,10 +213,6 @@ def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
             )
         )
     return found
-
-
-def _shuffled(layers: np.ndarray, values: np.ndarray, chance: np.random.Generator) -> float:
-    return rank_correlation(layers, chance.permutation(values))
 
 
 def _columns(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
@@ -205,18 +239,36 @@ def _gathered(heads: Heads, chosen: np.ndarray, about: str, what: str) -> list[F
 
 
 def _several_roles(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    if len(atlas.seeds(task)) < 2:
+    """Against heads dealt out anew in every seed: a head cannot well have both roles in the same seed."""
+    scores = atlas.scores(task)
+    if scores.sizes["seed"] < 2:
         return []
-    some = atlas.any(task)
-    helps, hurts = (heads.flat(some[name]) >= threshold for name in ("facilitation", "interference"))
-    both = int((helps & hurts).sum())
-    p = permutation_p(both, lambda chance: float((helps & chance.permutation(hurts)).sum()))
-    expected = helps.sum() * hurts.sum() / heads.count
-    text = (
-        f"{task}: {both} heads facilitate in one seed and interfere in another; {expected:.1f} if the two "
-        "had nothing to do with each other"
+    roles = np.stack(
+        [
+            np.stack(
+                [heads.flat(scores[name].isel(seed=seed)) >= threshold for seed in range(len(scores.seed))]
+            )
+            for name in ("facilitation", "interference")
+        ]
     )
-    return [Finding("several", f"{task}, both roles", text, both, p=p)]
+
+    def both(some: np.ndarray) -> float:
+        """Heads that facilitate in one seed and interfere in another."""
+        helps, hurts = some
+        same = (helps & hurts).sum(axis=0)
+        return float((helps.sum(axis=0) * hurts.sum(axis=0) > same).sum())
+
+    def dealt(chance: np.random.Generator) -> float:
+        seeds = [roles[:, seed, chance.permutation(heads.count)] for seed in range(roles.shape[1])]
+        return both(np.stack(seeds, axis=1))
+
+    value = both(roles)
+    p = permutation_p(value, dealt, draws=2000)
+    text = (
+        f"{task}: {value:.0f} heads facilitate in one seed and interfere in another; {_expected(dealt):.1f} "
+        "if seeds had nothing in common"
+    )
+    return [Finding("several", f"{task}, both roles", text, value, p=p)]
 
 
 def _categories(atlas: Atlas, heads: Heads) -> list[Finding]:
@@ -237,7 +289,7 @@ def _begins(heads: Heads, name: str, chosen: np.ndarray) -> Finding:
 
     def first(some: np.ndarray) -> float:
         """The highest layer at or above which 90 % of the heads lie."""
-        return float(np.quantile(some, 1 - _MOST, method="inverted_cdf"))
+        return float(np.sort(some)[len(some) - ceil(_MOST * len(some) - 1e-9)])
 
     found = bootstrap(len(layers), lambda places: first(layers[places]))
     p = permutation_p(
@@ -249,9 +301,12 @@ def _begins(heads: Heads, name: str, chosen: np.ndarray) -> Finding:
     if name == "linguistic":
         published = "over all layers, more with depth"
     text = (
-        f"90 % of the {len(layers)} {name} heads lie in layer {found.mean:.0f} of {heads.depth} or above "
-        f"[{found.low:.0f}–{found.high:.0f}]"
+        f"90 % of the {plural(len(layers), f'{name} head')} lie in layer {found.mean:.0f} of {heads.depth} "
+        f"or above"
     )
+    if len(layers) < _FEW:  # of so few an interval by drawing them again says nothing
+        return Finding("categories", name, text, found.mean, p=p, published=published)
+    text = f"{text} [{found.low:.0f}–{found.high:.0f}]"
     return Finding("categories", name, text, found.mean, found.low, found.high, p, published=published)
 
 
@@ -264,10 +319,8 @@ def _several_categories(heads: Heads, sets: Sequence[np.ndarray]) -> list[Findin
         [one[heads.within_layers(chance)] for one in sets]
     )
     p = permutation_p(value, draw, sides="more")
-    chance = np.random.default_rng(2)
-    expected = float(np.mean([draw(chance) for _ in range(200)]))
     text = (
-        f"{value:.0f} heads have two or more categories; {expected:.1f} if categories were dealt out to the "
-        "heads of each layer one by one"
+        f"{value:.0f} heads have two or more categories; {_expected(draw):.1f} if categories were dealt out "
+        "to the heads of each layer one by one"
     )
     return [Finding("several", "categories", text, value, p=p, published="few heads have 2 or 3")]

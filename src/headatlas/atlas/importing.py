@@ -8,6 +8,7 @@ writes can be read again: the values, not what is known beside them (categories 
 - A task's score lies in -1..1: above zero the head helps the task, below it hurts. It is kept as gates, the
   facilitation max(score, 0) and the interference max(-score, 0), so that roles and maps are those of a fit.
 - With `fit` (retain, remove, free) a task's values are the gates themselves.
+- With a `method` of `EFFECT_METHODS` they are effects in nats.
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ import numpy as np
 import pandas as pd
 
 from headatlas.atlas.atlas import Atlas, open_atlas
-from headatlas.atlas.records import Fit, Run, ScoreMap
+from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.stability import HALVES
 from headatlas.atlas.store import Store
-from headatlas.core import DIRECTIONS, FITS, AtlasError, ModelSpec, RequestError
+from headatlas.core import DIRECTIONS, EFFECT_METHODS, FITS, AtlasError, ModelSpec, RequestError
 
 __all__ = ["import_table"]
 
-_METHODS = {"task": ("gating", "contrast"), "relation": ("relations", "attending", "forced")}
+_METHODS = {
+    "task": ("gating", "contrast", *HALVES, *EFFECT_METHODS),
+    "relation": ("relations", "attending", "forced"),
+}
 #: layers and heads, and seeds: more is a mistake
 _MOST, _MOST_SEEDS = 2000, 100_000
 _KEYS = ("method", "task", "relation", "seed", "fit", "direction", "layer", "head")
@@ -93,7 +98,12 @@ def import_table(
         store.add(*(run for run, _ in made))
         for _, parts in made:
             for part in parts:
-                store.write_fit(part) if isinstance(part, Fit) else store.write_scores(part)
+                if isinstance(part, Fit):
+                    store.write_fit(part)
+                elif isinstance(part, EffectMap):
+                    store.write_effects(part)
+                else:
+                    store.write_scores(part)
     return open_atlas(root)
 
 
@@ -220,8 +230,10 @@ def _require_values(table: _Table) -> None:
             mine & ~lines["method"].isin(methods),
             f"has the method '{{method}}'; for a {kind} there are {', '.join(methods)}.",
         )
+    effect = lines["method"].isin(EFFECT_METHODS)
+    table.refuse(effect & (lines["fit"] != "score"), "has the fit '{fit}'; an effect has none.")
     low = np.where((lines["fit"] == "score") & ~of_relation, -1.0, 0.0)
-    outside = (lines["score"] < low) | (lines["score"] > 1)
+    outside = ~effect & ((lines["score"] < low) | (lines["score"] > 1))
     table.refuse(outside & of_relation, "has the score {score}; a relation's score lies between 0 and 1.")
     table.refuse(
         outside & (lines["fit"] == "score"),
@@ -285,7 +297,7 @@ def _require_places(table: _Table, spec: ModelSpec) -> None:
 
 def _runs(
     table: _Table, spec: ModelSpec, known: Mapping[str, str]
-) -> Iterator[tuple[Run, list[Fit] | list[ScoreMap]]]:
+) -> Iterator[tuple[Run, list[Fit] | list[ScoreMap] | list[EffectMap]]]:
     lines = table.lines
     for (method, task, relation), part in lines.groupby(["method", "task", "relation"], sort=False):
         content = part[[*_KEYS, "score", "category"]].to_csv(index=False)
@@ -299,7 +311,12 @@ def _runs(
         settings = {"given": {}, "resolved": {}, "decides": {"imported": {"content": identity}}}
         run = Run(str(method), str(relation or task), identity, facts, json.loads(json.dumps(settings)))
         category = categories[0] if categories else known.get(run.task, "other")
-        yield run, _scores(run, part, spec, category) if relation else _fits(run, part, spec, table.name)
+        if relation:
+            yield run, _scores(run, part, spec, category)
+        elif run.method in EFFECT_METHODS:
+            yield run, _effects(run, part, spec)
+        else:
+            yield run, _fits(run, part, spec, table.name)
 
 
 def _map(part: pd.DataFrame, spec: ModelSpec) -> np.ndarray:
@@ -320,6 +337,18 @@ def _scores(run: Run, part: pd.DataFrame, spec: ModelSpec, category: str) -> lis
     return [ScoreMap(run.method, run.task, run.identity, values.astype(np.float32), facts)]
 
 
+def _effects(run: Run, part: pd.DataFrame, spec: ModelSpec) -> list[EffectMap]:
+    """Of every seed; their errors are not known."""
+    found = []
+    for seed, rows in part.groupby("seed"):
+        values = _map(rows, spec).astype(np.float32)
+        facts = {"imported_from": run.task_facts["imported_from"]}
+        found.append(
+            EffectMap(run.method, run.task, int(str(seed)), run.identity, values, values * np.nan, facts)
+        )
+    return found
+
+
 def _fits(run: Run, part: pd.DataFrame, spec: ModelSpec, name: str) -> list[Fit]:
     """The gates of every seed; a hole is where the model has no head."""
     found = []
@@ -330,7 +359,7 @@ def _fits(run: Run, part: pd.DataFrame, spec: ModelSpec, name: str) -> list[Fit]
             gates = {"retain": 1 - np.maximum(-score, 0), "remove": np.maximum(score, 0)}
         else:
             gates = {str(fit): _map(some, spec) for fit, some in rows.groupby("fit")}
-        for fit in ("retain", "remove") if run.method == "gating" else ("retain",):
+        for fit in ("retain",) if run.method == "contrast" else ("retain", "remove"):
             missing = [place for place in wanted if fit not in gates or np.isnan(gates[fit][place])]
             if missing:
                 layer, head = missing[0]

@@ -24,10 +24,10 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
         f"{', '.join(tasks) or 'no gated task'}; "
         f"{len(atlas.relations)} relations.",
         "",
-        "In brackets: 95 % intervals by bootstrap, over heads, or over held-out items where sufficiency is "
-        f"measured, or over seeds where it says so. p: permutation or exact test; all {tests} tests of this "
-        "page are adjusted together (Holm), so that the chance of even one false alarm stays below the "
-        "level. What the papers found is about other models and stands in its own column.",
+        "In brackets: 95 % intervals, over heads; over held-out items where heads are kept or switched off; "
+        f"over seeds where it says so. p: permutation, exact or Welch's test, {tests} in all; those of one "
+        "question are adjusted together (Holm), so that the chance of even one false alarm among them stays "
+        "below the level. What the papers found is about other models and stands in its own column.",
     ]
     for topic, question in TOPICS.items():
         some = [one for one in found if one.topic == topic]

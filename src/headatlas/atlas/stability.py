@@ -33,6 +33,29 @@ def _choices(count: int, size: int) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(chance.choice(count, size, replace=False).tolist()))
 
 
+def _apart(values: np.ndarray, size: int) -> float:
+    """The mean rank correlation of two sets of `size` seeds that share none; NaN where there are too few."""
+    count = len(values)
+    if 2 * size > count:
+        return float("nan")
+    chosen = list(_choices(count, 2 * size))
+    found = []
+    for both in chosen:
+        for one in _parted(both, size, -(-_CHOICES // len(chosen))):
+            other = [seed for seed in both if seed not in one]
+            found.append(rank_correlation(values[list(one)].mean(axis=0), values[other].mean(axis=0)))
+    return float(np.mean(found))
+
+
+def _parted(seeds: tuple[int, ...], size: int, most: int) -> list[tuple[int, ...]]:
+    """Ways to part the seeds into halves: all, or a fixed sample of them."""
+    ways = [one for one in combinations(seeds, size) if one[0] == seeds[0]]  # the other halves are the same
+    if len(ways) <= most:
+        return ways
+    places = np.random.default_rng(seeds).choice(len(ways), most, replace=False)
+    return [ways[place] for place in places]
+
+
 def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
     """One line per number of seeds: Always and Any shares, and the rank correlation of the mean scores with
     those of all seeds and with those of as many other seeds; means over the choices of seeds.
@@ -50,15 +73,16 @@ def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
                 some = values[list(chosen)] >= threshold
                 line[f"always_{role}"] = float(some.all(axis=0).mean())
                 line[f"any_{role}"] = float(some.any(axis=0).mean())
-            rest = [seed for seed in range(count) if seed not in chosen][:size]
             for name in ("facilitation", "interference"):
                 values = flat[_ROLES[name]]
                 mean = values[list(chosen)].mean(axis=0)
                 line[f"{name}_with_all"] = rank_correlation(mean, values.mean(axis=0))
-                others = rank_correlation(mean, values[rest].mean(axis=0)) if len(rest) == size else np.nan
-                line[f"{name}_with_others"] = others
             found.append(line)
-        lines.append({"seeds": size, "choices": len(found), **_means(found)})
+        apart = {
+            f"{name}_with_others": _apart(flat[_ROLES[name]], size)
+            for name in ("facilitation", "interference")
+        }
+        lines.append({"seeds": size, "choices": len(found), **_means(found), **apart})
     return pd.DataFrame(lines)
 
 
@@ -100,5 +124,5 @@ def retest(one: xr.Dataset, other: xr.Dataset, threshold: float = THRESHOLD) -> 
     for name in ("facilitation", "interference"):
         found[name] = rank_correlation(*(_flat(part[name]).mean(axis=0) for part in (one, other)))
     sets = [_flat(part["facilitation"]).mean(axis=0) >= threshold for part in (one, other)]
-    found["jaccard"] = jaccard(*sets)
+    found["jaccard"] = jaccard(*sets) if any(some.any() for some in sets) else float("nan")
     return found

@@ -16,6 +16,7 @@ from headatlas.atlas.agreement import Interval
 
 __all__ = [
     "DRAWS",
+    "PERMUTATIONS",
     "Overlap",
     "bootstrap",
     "concentration",
@@ -25,11 +26,15 @@ __all__ = [
     "mcnemar",
     "overlap",
     "permutation_p",
+    "proportion",
     "rank_correlation",
+    "shuffled_correlation",
 ]
 
-#: bootstrap samples, and permutations
+#: bootstrap samples
 DRAWS = 2000
+#: so many that a p-value can stay small when it is adjusted for a page of tests
+PERMUTATIONS = 5000
 
 
 def bootstrap(
@@ -56,7 +61,7 @@ def permutation_p(
     observed: float,
     draw: Callable[[np.random.Generator], float],
     *,
-    draws: int = DRAWS,
+    draws: int = PERMUTATIONS,
     seed: int = 0,
     sides: str = "two",
 ) -> float:
@@ -75,9 +80,29 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
     one, other = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
         return float("nan")
-    first, second = stats.rankdata(one), stats.rankdata(other)
-    first, second = first - first.mean(), second - second.mean()
-    return float(first @ second / np.sqrt((first @ first) * (second @ second)))
+    return float(np.clip(_standardised(one) @ _standardised(other), -1, 1))
+
+
+def _standardised(values: np.ndarray) -> np.ndarray:
+    """Ranks with mean zero and length one."""
+    ranks = stats.rankdata(values)
+    ranks = ranks - ranks.mean()
+    found: np.ndarray = ranks / np.sqrt(ranks @ ranks)
+    return found
+
+
+def shuffled_correlation(
+    one: np.ndarray, other: np.ndarray, order: Callable[[np.random.Generator], np.ndarray]
+) -> Callable[[np.random.Generator], float]:
+    """For `permutation_p`: the rank correlation with the second in another order (ranks go along)."""
+    first, second = _standardised(one), _standardised(other)
+    return lambda chance: float(first @ second[order(chance)])
+
+
+def proportion(count: int, of: int) -> Interval:
+    """A share with Wilson's interval, which is no point where the share is 0 or 1."""
+    found = stats.binomtest(count, of).proportion_ci(method="wilson")
+    return Interval(count / of, float(found.low), float(found.high))
 
 
 def correlated(one: np.ndarray, other: np.ndarray, draws: int = 500) -> Interval:

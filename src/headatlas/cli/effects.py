@@ -22,6 +22,14 @@ __all__ = ["show_effects"]
 
 #: heads that are named on each side
 _NAMED = 6
+#: what `whole` is
+_WHOLE = {
+    "ablate": "all heads replaced at once",
+    "attribute": "all heads shut",
+    "mediate": "what the corruption costs",
+}
+#: integrated gradients whose sum is farther from the whole than this share of it are rough
+_ROUGH = 0.25
 
 
 def show_effects(
@@ -51,8 +59,10 @@ def show_effects(
 
 
 def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
-    effects = atlas.effects(task, method).mean("seed")
-    seeds = atlas.effects(task, method).seed.values.tolist()
+    found = atlas.effects(task, method)
+    seeds = found.seed.values.tolist()
+    errors: np.ndarray = np.sqrt((found["error"].values ** 2).sum(axis=0)) / len(seeds)  # of the mean
+    effects = found.mean("seed")
     facts = [atlas.effect(task, method, seed).facts for seed in seeds]
     values = effects["effect"].values
     order = np.argsort(np.where(np.isnan(values), np.inf, -values).ravel(), kind="stable")
@@ -61,7 +71,7 @@ def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
         {
             "head": str(Head(*place)),
             "effect": float(values[place]),
-            "error": float(effects["error"].values[place]),
+            "error": None if np.isnan(errors[place]) else float(errors[place]),
         }
         for place in places
     ]
@@ -71,6 +81,8 @@ def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
         "items": int(facts[0]["items"]),
         "nll": float(np.mean([one["nll"] for one in facts])),
         "whole": float(np.mean([one["whole"] for one in facts])),
+        "sum": float(np.nansum(values)),
+        "method": method,
         "heads": heads,
     }
 
@@ -79,12 +91,29 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     console.print(
         f"\n[bold]{escape(found['task'])}[/], {counted(found['seeds'], 'seed')} of "
         f"{counted(found['items'], 'item')}, loss {found['nll']:.2f} nats"
+        f"{' with corrupted prompts' if found['method'] == 'mediate' else ''}"
     )
     helping = [one for one in found["heads"] if one["effect"] > 0][:_NAMED]
     hurting = [one for one in reversed(found["heads"]) if one["effect"] < 0][:_NAMED]
     for word, heads in (("helps", helping), ("hurts", hurting)):
-        texts = [f"{one['head']} {one['effect']:+.3f} ± {one['error']:.3f}" for one in heads]
+        texts = [f"{one['head']} {one['effect']:+.3f}{_error(one['error'])}" for one in heads]
         lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
         for number, line in enumerate(lines):
             console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
-    console.print(f"  all heads changed at once: {found['whole']:+.2f} nats")
+    kind = found["method"].partition("-")[0]
+    console.print(f"  {_WHOLE[kind]}: {found['whole']:+.2f} nats")
+    if found["method"] == "attribute-integrated":
+        gap = abs(found["sum"] - found["whole"])
+        rough = gap > _ROUGH * abs(found["whole"])
+        console.print(
+            f"  the effects sum up to {found['sum']:+.2f}"
+            + (
+                ": the loss is not smooth on the way from shut to open, so that they are rough"
+                if rough
+                else ""
+            )
+        )
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ± {value:.3f}"

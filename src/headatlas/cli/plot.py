@@ -67,7 +67,7 @@ def plot(
         ("head", head, ("trajectories",)),
         ("relation", relation, ("relations", "dynamic")),
         ("direction", direction, ("categories", "relations", "dynamic")),
-        ("threshold", threshold, ("categories", "agreement")),
+        ("threshold", threshold, ("categories", "agreement", "stability")),
         ("task", task, _OF_TASKS),
     ):
         if value and kind in KINDS and kind not in wanted:

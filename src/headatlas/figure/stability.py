@@ -38,7 +38,8 @@ def plot_stability(
 ) -> Figure:
     """A row per task: the share of heads that facilitate and interfere in all and in any of so many
     seeds, and how well the mean over so many seeds agrees with that over as many others."""
-    found = {task: by_seeds(atlas.scores(task), threshold or THRESHOLD) for task in tasks_of(atlas, tasks)}
+    least = THRESHOLD if threshold is None else threshold
+    found = {task: by_seeds(atlas.scores(task), least) for task in tasks_of(atlas, tasks)}
     found = {task: table for task, table in found.items() if len(table) > 1}
     if not found:
         raise RequestError(
@@ -102,7 +103,7 @@ def _draw_agreement(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
 
 
 def _scaled(ax: Axes, seeds: Sequence[int]) -> Axes:
-    most = max(seeds)
+    most = max(seeds, default=1)
     ax.set(xlim=(0.9, most + 0.1), ylim=(0, 1), yticks=(0, 0.5, 1))
     ax.set_yticklabels(["0", "0.5", "1"])
     ax.set_xticks(sorted({1, -(-most // 2), most}))

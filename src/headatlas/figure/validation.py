@@ -97,7 +97,8 @@ def draw_sufficiency(found: Validation, side: str, *, ax: Axes) -> Axes:
         ax.plot(
             found.shares, found.curve(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name
         )
-    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(-0.25, 1.15), yticks=(0, 0.5, 1))
+    lowest = min(float(np.nanmin(found.curve(name, side))) for name in found.named())
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(min(-0.25, lowest - 0.05), 1.15), yticks=(0, 0.5, 1))
     ax.set_xticklabels(["0", "0.5", "1"])
     ax.set_yticklabels(["0", "0.5", "1"])
     plain_axes(ax)

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headatlas.core import Head, UnknownNameError
+from headatlas.core import Head, RequestError, UnknownNameError
 from headatlas.method.batches import Pass, RowTable
 from headatlas.method.effects import Change, HeadEffects, HeadsDone, gates_without, row_effects, summed_up
-from headatlas.method.likelihood import evaluate, forward_budget, with_room
+from headatlas.method.likelihood import forward_budget, with_room
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -38,6 +38,8 @@ def ablate(
     """The effect of every head: the loss without it, less the loss with it. `seed` draws the other rows."""
     if instead not in STAND_INS:
         raise UnknownNameError("stand-in", instead, STAND_INS)
+    if instead == "resample" and len(rows) < 2:
+        raise RequestError("one item alone has no other to take outputs from; give at least 2.")
     others = partners(len(rows), seed)
     mean = mean_outputs(model, rows) if instead == "mean" else {}
 
@@ -45,15 +47,16 @@ def ablate(
         pairs = [(rows[place], rows[others[place]]) for place in members]
         toward = outputs_of_others(model, pairs, batch.ids.shape[1]) if instead == "resample" else mean
 
-        def change(head: Head) -> AbstractContextManager[None]:
+        def change(head: Head | None) -> AbstractContextManager[None]:
+            if head is None:
+                return model.gates(torch.zeros(model.spec.shape), toward=toward or None)
             chosen = {head.layer: toward[head.layer]} if toward else None
             return model.gates(gates_without(model, head), toward=chosen)
 
         return change
 
-    plain, changed = row_effects(model, rows, changes, progress)
-    none = float(evaluate(model, rows, torch.zeros(model.spec.shape)).mean_nll)
-    return summed_up(changed - plain[:, None, None], float(plain.mean()), none - float(plain.mean()))
+    plain, changed, together = row_effects(model, rows, changes, progress)
+    return summed_up(changed - plain[:, None, None], float(plain.mean()), float((together - plain).mean()))
 
 
 def partners(count: int, seed: int) -> list[int]:

@@ -2,8 +2,9 @@
 
 `gradient`: how the loss falls as the gate opens, where all gates are open; a guess at what closing it would
 do, good where the loss is a straight line. `integrated`: the mean of that slope on the straight way from all
-gates shut to all open; over all heads these sum up to the difference between the two ends
-(but for jumps: models that choose experts have them).
+gates shut to all open; over all heads these sum up to the difference between the two ends, if the points are
+dense enough. In language models they often are not: with most heads half shut the loss can swing wildly, and
+then the values are rough; how far the sum is from the difference says so.
 """
 
 from __future__ import annotations

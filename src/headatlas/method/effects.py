@@ -22,8 +22,8 @@ from headatlas.task import Row
 
 __all__ = ["Change", "HeadEffects", "HeadsDone", "gates_without", "row_effects", "summed_up"]
 
-#: what is done to one head while a pass runs
-Change = Callable[[Head], AbstractContextManager[None]]
+#: what is done to one head, or (None) to all of them, while a pass runs
+Change = Callable[[Head | None], AbstractContextManager[None]]
 #: told (heads done, heads in all), a head counting once for each pass
 HeadsDone = Callable[[int, int], None]
 
@@ -32,7 +32,8 @@ HeadsDone = Callable[[int, int], None]
 class HeadEffects:
     """`values` [layer, head], the mean over the rows, and `errors`, its standard error; NaN: no head there.
 
-    `plain` is the loss of the rows as they are, `whole` the effect of changing all heads at once.
+    `plain` is the loss of the rows as they are (in mediation, corrupted). `whole`: of ablation the effect of
+    replacing all heads at once, of attribution that of shutting all, of mediation that of the corruption.
     """
 
     values: np.ndarray
@@ -56,14 +57,16 @@ def row_effects(
     rows: Sequence[Row],
     changes: Callable[[Pass, Sequence[int]], Change],
     progress: HeadsDone | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """([row], [row, layer, head]): the losses of the rows as they are, and with each head changed.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """([row], [row, layer, head], [row]): the losses of the rows as they are, with each head changed, and
+    with all of them.
 
     `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
     """
     table = RowTable(rows)
     plain = np.full(len(rows), np.nan)
     changed = np.full((len(rows), *model.spec.shape), np.nan)
+    together = np.full(len(rows), np.nan)
 
     def work(budget: int) -> None:
         left = np.flatnonzero(np.isnan(plain))  # some are done if memory ran out on the way
@@ -78,10 +81,12 @@ def row_effects(
                 done += 1
                 if progress is not None:
                     progress(done, total)
+            with change(None):
+                together[members] = row_nll(model, batch).cpu().numpy()
             plain[members] = row_nll(model, batch).cpu().numpy()
 
     with_room(int(table.lengths.max()), forward_budget(model), work)
-    return plain, changed
+    return plain, changed, together
 
 
 def summed_up(per_row: np.ndarray, plain: float, whole: float) -> HeadEffects:

@@ -25,16 +25,24 @@ __all__ = ["corrupted_rows", "mediate"]
 
 def corrupted_rows(rows: Sequence[Row], seed: int = 0) -> list[Row]:
     """The rows with their own corrupted prompts if all have one, else each with the prompt of another row
-    that asks for another target."""
+    that asks for another target (none that makes it longer than the longest row)."""
     if all(row.corrupted for row in rows):
         return [Row((*row.corrupted, *row.target), len(row.corrupted)) for row in rows]
+    longest = max(len(row.ids) for row in rows)
     found = []
     for place, other in enumerate(partners(len(rows), seed)):
         row, away = rows[place], other
-        while rows[away].prompt == row.prompt or rows[away].target == row.target:
+        while (
+            rows[away].prompt == row.prompt
+            or rows[away].target == row.target
+            or rows[away].start + len(row.target) > longest
+        ):
             away = (away + 1) % len(rows)
             if away == other:
-                raise RequestError("all rows ask for the same; there is no other prompt to corrupt one with.")
+                raise RequestError(
+                    f"there is no other prompt to corrupt an item with: the {len(rows)} items ask for the "
+                    "same, or are too few; give more items, or corrupted prompts of your own."
+                )
         found.append(Row((*rows[away].prompt, *row.target), rows[away].start))
     return found
 
@@ -58,15 +66,13 @@ def mediate(
         at = torch.zeros(batch.ids.shape, dtype=torch.bool, device=batch.ids.device)
         at[batch.rows, batch.positions] = True
 
-        def change(head: Head) -> AbstractContextManager[None]:
-            return model.gates(
-                gates_without(model, head),
-                at=None if everywhere else at,
-                toward={head.layer: clean[head.layer]},
-            )
+        def change(head: Head | None) -> AbstractContextManager[None]:
+            gates = torch.zeros(model.spec.shape) if head is None else gates_without(model, head)
+            toward = clean if head is None else {head.layer: clean[head.layer]}
+            return model.gates(gates, at=None if everywhere else at, toward=toward)
 
         return change
 
-    plain, changed = row_effects(model, corrupted, changes, progress)
+    plain, changed, _ = row_effects(model, corrupted, changes, progress)
     total = float(plain.mean()) - evaluate(model, rows).mean_nll
     return summed_up(plain[:, None, None] - changed, float(plain.mean()), total)

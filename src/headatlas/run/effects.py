@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headatlas.atlas import Atlas, EffectMap, Run, Store, open_atlas
 from headatlas.core import RequestError
 from headatlas.method import STAND_INS, STEPS_ALONG, HeadEffects, ablate, attribute, draw, mediate
@@ -96,6 +98,7 @@ def _measure(
         "items": found.rows,
         "nll": found.plain,
         "whole": found.whole,
+        "sum": float(np.nansum(found.values)),
         "seconds": time.monotonic() - began,
         "made_with": made_with(model),
     }

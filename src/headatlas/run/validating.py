@@ -29,6 +29,8 @@ __all__ = ["HELD_OUT", "require_validation", "validate_atlas"]
 _ALGORITHM, _RETEST_ALGORITHM = 2, 1
 #: held-out items, random orders that heads are switched off in, random rankings among the methods
 HELD_OUT, DRAWS, RANDOM = 48, 20, 5
+#: seeds that a half of the items can have; those of the other half begin there
+_MOST_AGAIN = 1000
 
 
 def validate_atlas(
@@ -61,12 +63,31 @@ def validate_atlas(
             run = atlas.run(task.name)
             ready = read_rows(loaded, task, run.task_facts.get("max_tokens"), items)
             _require_same(run, ready)
-            for method in wanted:
-                add_effects(loaded, store, [ready], method, 1, ITEMS, progress)
+            compared = _compared(atlas, task.name, wanted)
+            for method in compared:
+                if not _there(loaded, store, method, ready):
+                    add_effects(loaded, store, [ready], method, 1, ITEMS, progress)
             if retest:
                 _retest(loaded, store, run, ready, retest, progress)
-            _measure(loaded, store, open_atlas(store.root), run, ready, wanted, draws, progress)
+            _measure(loaded, store, open_atlas(store.root), run, ready, compared, draws, progress)
     return open_atlas(folder)
+
+
+def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
+    """The methods asked for and those that were compared before: what is there is not lost."""
+    before = atlas.validation(task).named() if task in atlas.validated else []
+    known = [method for method in before if method in atlas.methods(task) and method != "gating"]
+    return [method for method in EFFECT_METHODS if method in {*wanted, *known}]
+
+
+def _there(model: Model, store: Store, method: str, task: Prepared) -> bool:
+    """Has the atlas effects of this model and these items already, of however many of them?"""
+    run = store.runs.get((method, task.name))
+    if run is None or not store.measured(run):
+        return False
+    decides = run.settings.get("decides", {})
+    same = identified(model, method, task.name, task.facts, {}, {}, 0).settings["decides"]
+    return all(decides.get(key) == same[key] for key in ("weights", "tasks"))
 
 
 def require_validation(
@@ -78,9 +99,13 @@ def require_validation(
     retest: int,
 ) -> list[Task]:
     """The tasks; what can be said before a model is loaded."""
-    for name, value, least in (("items", items, 2), ("draws", draws, 1), ("retest", retest, 0)):
-        if not least <= value <= 10_000:
-            raise RequestError(f"{name} is {value}; allowed are {least} to 10,000.")
+    for name, value, least, most in (
+        ("items", items, 2, 10_000),
+        ("draws", draws, 1, 10_000),
+        ("retest", retest, 0, _MOST_AGAIN),
+    ):
+        if not least <= value <= most:
+            raise RequestError(f"{name} is {value}; allowed are {least} to {most:,}.")
     for method in methods:
         method_named(method)
     if not atlas.tasks:
@@ -89,11 +114,12 @@ def require_validation(
     for task in given:
         if task.name not in atlas.tasks:
             raise UnknownNameError("gated task in this atlas", task.name, atlas.tasks)
+    imported = [name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts]
     if not given:
-        given = [_known(atlas, name) for name in atlas.tasks]
-    for task in given:
-        if "imported_from" in atlas.run(task.name).task_facts:
-            raise AtlasError(f"{task.name!r} was imported: there are no items to measure it on.")
+        given = [_known(atlas, name) for name in atlas.tasks if name not in imported]
+    for name in [task.name for task in given] or imported:
+        if name in imported:
+            raise AtlasError(f"{name!r} was imported: there are no items to measure it on.")
     return given
 
 
@@ -102,8 +128,8 @@ def _known(atlas: Atlas, name: str) -> Task:
         return load_task(name)
     except UnknownNameError:
         raise RequestError(
-            f"{name!r} is not built in; give the file that it was mapped from with --task, and all others "
-            "that are to be validated."
+            f"{name!r} is not built in; give the file that it was mapped from with --task (relation:FILE "
+            "for a relation), and all others that are to be validated."
         ) from None
 
 
@@ -118,7 +144,10 @@ def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
 def _require_same(run: Run, ready: Prepared) -> None:
     for key, what in (("content_hash", "items"), ("rows_hash", "tokens")):
         if run.task_facts.get(key) != ready.facts[key]:
-            raise AtlasError(f"{run.task!r} has other {what} now than when it was mapped; map it again.")
+            raise AtlasError(
+                f"{run.task!r} has other {what} now than when it was mapped. If it was a file of that name, "
+                "give the file with --task; else map it again."
+            )
 
 
 def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, progress: Progress) -> None:
@@ -140,7 +169,9 @@ def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, pr
         )
         (again,) = store.add(again)
         fitter = Fitter(model, store, progress)
-        fit_gates(fitter, again, half, None, settings, range(place * 1000, place * 1000 + seeds))
+        fit_gates(
+            fitter, again, half, None, settings, range(place * _MOST_AGAIN, place * _MOST_AGAIN + seeds)
+        )
 
 
 def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
@@ -172,10 +203,14 @@ def _measure(
         "algorithm": _ALGORITHM,
         "gating": run.identity,
         "seeds": seeds,
-        "methods": {method: atlas.run(name, method).identity for method in methods},
+        "methods": {
+            method: [atlas.run(name, method).identity, atlas.effects(name, method).seed.values.tolist()]
+            for method in methods
+        },
         "items": len(task.held_out),
         "draws": draws,
         "device": model.device.type,
+        "dtype": model.spec.dtype,
     }
     identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     note = atlas.notes.get(validation_name(name))
