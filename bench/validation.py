@@ -7,8 +7,8 @@ python bench/validation.py join --out OTHER
     maps tasks that ask for a relation, and the relations: do both views name the same heads?
 python bench/validation.py export --atlas FOLDER --joined OTHER --out bench/reference/validation.json
     the figures, and what the page is made from
-python bench/validation.py report --out docs/results.md
-    the page
+
+`bench/validation_page.py` makes the page of it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from objective import gates
-
-from agreement import REFERENCE
+from objective import in_order
 
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = ("sufficiency", "ablation", "effects", "stability")
@@ -29,12 +27,17 @@ TASKS = ("math", "syntax", "arithmetic")
 #: relations that SmolLM2 knows
 ASKED = ("past-tense", "plural", "ing-form", "first-letter", "name-copying", "country-capital")
 SEEDS, ITEMS, DRAWS, RETEST = 10, 128, 20, 3
+#: items and seeds that the effects of single heads are measured with
+EFFECT_ITEMS, EFFECT_SEEDS = 64, 3
+#: shares of heads at which faithfulness is shown
+KEPT = (0.05, 0.1, 0.2, 0.5)
 
 
 def measure(arguments: argparse.Namespace) -> None:
     import torch
 
     from headatlas import load_model, map_heads, relate_heads, validate_atlas
+    from headatlas.core import EFFECT_METHODS
 
     out = arguments.out
     times: dict[str, float] = {}
@@ -47,14 +50,55 @@ def measure(arguments: argparse.Namespace) -> None:
         map_heads(model, task, out=out, resume=True, seeds=SEEDS)
         times[f"map {task}"] = time.monotonic() - began
         print(task, times, flush=True)
+        for method in EFFECT_METHODS:
+            began = time.monotonic()
+            asked = {"items": EFFECT_ITEMS, "seeds": EFFECT_SEEDS, "out": out, "resume": True}
+            map_heads(model, task, method=method, **asked)
+            times[f"{method} {task}"] = time.monotonic() - began
     for task in TASKS:
         began = time.monotonic()
         atlas = validate_atlas(out, model=model, tasks=[task], items=ITEMS, draws=DRAWS, retest=RETEST)
         times[f"validate {task}"] = time.monotonic() - began
         print(atlas.validation(task).table(200).to_string(), times, flush=True)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    facts = {"device": device, "torch": torch.__version__, "seconds": times}
+    spread = {task: _by_one_seed(model, atlas, task) for task in TASKS}
+    facts = {"device": device, "torch": torch.__version__, "seconds": times, "spread": spread}
     (Path(out) / "bench.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def _by_one_seed(model: Any, atlas: Any, task: str) -> dict[str, list[float]]:
+    """Sufficiency of the order that each seed alone gives: how much of a figure is the luck of a ranking?"""
+    import numpy as np
+
+    from headatlas import load_task
+    from headatlas.atlas import SHARES, faithfulness
+    from headatlas.method import evaluate_sets, kept_only
+    from headatlas.run.prepare import read_rows
+
+    rows = read_rows(model, load_task(task), None, ITEMS).held_out
+    counts = sorted({round(share * len(model.spec)) for share in SHARES})
+    scores = atlas.scores(task)
+    maps = {"gating": [scores.isel(seed=seed) for seed in range(scores.sizes["seed"])]}
+    orders = {
+        "gating": [
+            in_order(one["facilitation"].values, one["interference"].values, lot)
+            for lot, one in enumerate(maps["gating"])
+        ]
+    }
+    for method in atlas.methods(task):
+        if method != "gating":
+            effects = atlas.effects(task, method)["effect"].values
+            orders[method] = [in_order(one, np.zeros_like(one), lot) for lot, one in enumerate(effects)]
+    found = {}
+    for method, some in orders.items():
+        sets = np.concatenate([kept_only(order, counts, model.spec.shape) for order in some])
+        losses = evaluate_sets(model, rows, sets)[0].mean(axis=1).reshape(len(some), -1)
+        areas = [
+            np.trapezoid(faithfulness(-one, -one[0], -one[-1]), np.array(counts) / counts[-1])
+            for one in losses
+        ]
+        found[method] = [float(area) for area in areas]
+    return found
 
 
 def join(arguments: argparse.Namespace) -> None:
@@ -80,6 +124,29 @@ def export(arguments: argparse.Namespace) -> None:
         "seeds": {task: len(atlas.seeds(task)) for task in atlas.tasks},
         "items": {task: atlas.validation(task).items for task in atlas.validated},
         "methods": {task: atlas.validation(task).table().to_dict("records") for task in atlas.validated},
+        "effects": {
+            task: {
+                method: {
+                    "items": atlas.effect(task, method, 0).facts["items"],
+                    "seeds": len(atlas.effects(task, method).seed),
+                    "sum": float(atlas.importance(task, method).sum()),
+                    "whole": atlas.effect(task, method, 0).facts["whole"],
+                }
+                for method in atlas.methods(task)
+                if method != "gating"
+            }
+            for task in atlas.tasks
+        },
+        "kept": {
+            task: {
+                method: [
+                    float(check.curve(method)[int(abs(check.shares - share).argmin())]) for share in KEPT
+                ]
+                for method in check.named()
+            }
+            for task in atlas.validated
+            for check in [atlas.validation(task)]
+        },
         "by_seeds": {
             task: json.loads(by_seeds(atlas.scores(task)).to_json(orient="records")) for task in atlas.tasks
         },
@@ -93,254 +160,6 @@ def export(arguments: argparse.Namespace) -> None:
         save_figure(draw_figure(atlas, kind, FigureOptions(tasks=tasks)), DOCS / f"{kind}.png")
 
 
-def _cell(line: dict[str, Any], part: str) -> str:
-    return f"{line[part]:.2f} [{line[part + '_low']:.2f}–{line[part + '_high']:.2f}]"
-
-
-def _methods(facts: dict[str, Any]) -> list[str]:
-    lines = [
-        "| task | method | sufficiency ↑ | distance ↓ | necessity ↑ |",
-        "|---|---|---|---|---|",
-    ]
-    for task, table in facts["methods"].items():
-        for line in table:
-            cells = (_cell(line, part) for part in ("sufficiency", "distance", "necessity"))
-            name = f"**{line['method']}**" if line["method"] == "gating" else line["method"]
-            lines.append(f"| {task} | {name} | {' | '.join(cells)} |")
-    return lines
-
-
-def _by_seeds(facts: dict[str, Any]) -> list[str]:
-    parts = ("always_facilitating", "any_facilitating", "always_interfering", "any_interfering")
-    lines = [
-        "| task | seeds | Always, Any facilitating | Always, Any interfering | rank correlation of "
-        "facilitation with all seeds | with as many others |",
-        "|---|---|---|---|---|---|",
-    ]
-    for task, table in facts["by_seeds"].items():
-        for line in table:
-            if line["seeds"] in (1, 2, 3, 5, 10):
-                share = [f"{100 * line[part]:.0f} %" for part in parts]
-                other = line["facilitation_with_others"]
-                said = "" if other is None else f"{other:.2f}"
-                lines.append(
-                    f"| {task} | {line['seeds']} | {share[0]}, {share[1]} | {share[2]}, {share[3]} "
-                    f"| {line['facilitation_with_all']:.2f} | {said} |"
-                )
-    return lines
-
-
-class Found:
-    """The findings by topic and what they are about."""
-
-    def __init__(self, facts: dict[str, Any]) -> None:
-        self._all = {(one["topic"], one["about"]): one for one in [*facts["findings"], *facts["joined"]]}
-
-    def each(self, topic: str, about: str) -> list[dict[str, Any]]:
-        """Of every task; {} is its name."""
-        return [self._all[topic, about.format(task)] for task in TASKS]
-
-    def topic(self, topic: str) -> list[dict[str, Any]]:
-        return [one for (key, _), one in self._all.items() if key == topic]
-
-    def one(self, topic: str, about: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._all[topic, about]
-        return found
-
-
-def _listed(values: list[str]) -> str:
-    return ", ".join(f"{task} {value}" for task, value in zip(TASKS, values, strict=True))
-
-
-def _holds(*conditions: bool) -> str:
-    return "holds" if all(conditions) else "in part" if any(conditions) else "does not hold"
-
-
-def _published() -> str:
-    """Always with the preset `paper`."""
-    words = []
-    for task in TASKS:
-        if (REFERENCE / f"{task}-paper.parquet").exists():
-            share = (gates(f"{task}-paper")["remove"] >= 0.5).all(0).mean()
-            words.append(f"{task} {100 * share:.0f} %")
-    return ", ".join(words)
-
-
-def _claims(facts: dict[str, Any]) -> list[str]:
-    """What the papers say, what is so here, and whether it holds; the verdicts follow from the numbers."""
-    found = Found(facts)
-    always = [one["value"] for one in found.each("density", "{}, always, facilitation")]
-    some = [one["value"] for one in found.each("density", "{}, any, facilitation")]
-    gap = found.one("tasks", "math − syntax")
-    deep = found.each("layers", "{}, facilitation in any seed")
-    off = {
-        order: found.each("ablation", f"{{}}, {order}")
-        for order in ("facilitation", "irrelevance", "interference")
-    }
-    named = found.topic("mediation")
-    early = {one["about"]: one for one in found.topic("categories")}
-    several = found.one("several", "categories")
-    lines = [
-        (
-            "Any is dense: most heads facilitate in some seed",
-            _listed([f"{100 * value:.0f} %" for value in some]),
-            _holds(*(value > 0.5 for value in some)),
-        ),
-        (
-            "Always is sparse: few heads facilitate in every seed",
-            _listed([f"{100 * value:.0f} %" for value in always])
-            + f" (ten seeds); with the published schedule and objective too: {_published()}",
-            _holds(*(value < 0.1 for value in always)),
-        ),
-        (
-            "Math keeps more heads in every seed than syntax",
-            f"{100 * gap['value']:+.1f} points [{100 * gap['low']:+.1f} to {100 * gap['high']:+.1f}]",
-            _holds(gap["low"] > 0),
-        ),
-        (
-            "Deeper layers have higher values under Any",
-            "rank correlation of facilitation with depth: "
-            + _listed([f"{one['value']:.2f}" for one in deep]),
-            _holds(*(one["low"] > 0 for one in deep)),
-        ),
-        (
-            "Switched off from G+, facilitating heads harm",
-            _listed([f"{one['value']:+.2f}" for one in off["facilitation"]]) + " nats without 5 % of heads",
-            _holds(*(one["high"] < 0 for one in off["facilitation"])),
-        ),
-        (
-            "… irrelevant ones do nothing",
-            _listed([f"{one['value']:+.3f}" for one in off["irrelevance"]]),
-            _holds(
-                *(
-                    abs(one["value"]) < 0.05 * abs(other["value"])
-                    for one, other in zip(off["irrelevance"], off["facilitation"], strict=True)
-                )
-            ),
-        ),
-        (
-            "… interfering ones help when switched off",
-            _listed([f"{one['value']:+.3f}" for one in off["interference"]])
-            + ": G+ has them all but shut already. ",
-            _holds(*(one["low"] > 0 for one in off["interference"])),
-        ),
-        (
-            "Heads that mediation names have a higher facilitation",
-            _listed([f"{one['value']:+.2f}" for one in named]),
-            _holds(*(one["adjusted"] < 0.05 and one["low"] > 0 for one in named)),
-        ),
-        (
-            "Algorithmic and knowledge heads lie in the upper layers",
-            ", ".join(
-                f"{name} from layer {early[name]['value']:.0f}" for name in ("algorithmic", "knowledge")
-            )
-            + " of 30 on",
-            _holds(*(early[name]["adjusted"] < 0.05 for name in ("algorithmic", "knowledge"))),
-        ),
-        (
-            "Linguistic heads lie in all layers",
-            f"90 % of them from layer {early['linguistic']['value']:.0f} on",
-            _holds(early["linguistic"]["p"] > 0.05),
-        ),
-        (
-            "Few heads have several categories",
-            several["text"],
-            _holds(several["value"] < 0.05 * facts["heads"]),
-        ),
-    ]
-    return ["| claim | here | |", "|---|---|---|", *(f"| {' | '.join(line)} |" for line in lines)]
-
-
-def _against_best(task: str, table: dict[str, Any], part: str) -> str:
-    best = max((line[part], name) for name, line in table.items() if name != "gating")
-    return f"{task} {table['gating'][part]:.2f} against {best[0]:.2f} ({best[1]})"
-
-
-def _comparison(facts: dict[str, Any]) -> list[str]:
-    """Where gating is ahead of the others and where not."""
-    tables = {task: {line["method"]: line for line in facts["methods"][task]} for task in TASKS}
-    ahead = [_against_best(task, table, "sufficiency") for task, table in tables.items()]
-    behind = [_against_best(task, table, "necessity") for task, table in tables.items()]
-    joined = [one["value"] for one in facts["joined"]]
-    sure = sum(one["adjusted"] < 0.05 for one in facts["joined"])
-    return [
-        f"- **Sufficiency**, gating against the best other method: {'; '.join(ahead)}.",
-        f"- **Necessity**: {'; '.join(behind)}. Gating is behind where integrated gradients are best. "
-        "Our reading, which the planted redundant pair and backup bear out ([plants.md](plants.md)): of "
-        "heads that can stand in for each other remove keeps as few as are enough and shuts the rest, so "
-        "that the rest comes late in its order and takes over when the first are taken away; integrated "
-        "gradients give credit to all of them. To find a small set of heads that works, gate; to find all "
-        "that must go, attribute.",
-        f"- **The causal view and that of the weights** hardly agree over all heads: for the {len(joined)} "
-        f"relations that were asked as tasks the rank correlation is {min(joined):.2f} to {max(joined):.2f}, "
-        f"{sure or 'none'} of them significant. What a head writes for a source token and whether a prompt "
-        "with examples needs it are different questions: most heads that such a prompt needs (those that "
-        "find the source, or read the examples) implement no relation, and of heads that do, others stand "
-        "in. Switching off the heads with the highest scores does break the task "
-        "([relations.md](relations.md)).",
-    ]
-
-
-def report(arguments: argparse.Namespace) -> None:
-    from headatlas.atlas import TOPICS
-
-    facts = json.loads((REFERENCE / "validation.json").read_text())
-    seeds = facts["seeds"][TASKS[0]]
-    lines = [
-        "# What the maps of SmolLM2 are worth",
-        "",
-        f"Made by `bench/validation.py report` from an atlas of {', '.join(TASKS)} with {seeds} seeds of "
-        f"the preset `quick`, validated on {facts['items'][TASKS[0]]} held-out items (fewer where a task "
-        f"has fewer) on {facts['device']}. In brackets: 95 % intervals over items (methods) or over heads "
-        "(findings).",
-        "",
-        "## What holds of the papers' claims on this model",
-        "",
-        *_claims(facts),
-        "",
-        "And of ours:",
-        "",
-        *_comparison(facts),
-        "",
-        "## Every method on the same items",
-        "",
-        "*Sufficiency*: the area under faithfulness over the share of heads kept, the most wanted first. "
-        "*Distance*: between that curve and 1. *Necessity*: one less the area with those heads taken away. "
-        "Heads that are not there are switched off, which is what gating is fitted with; methods that "
-        "replace heads by other outputs (mean, resample, mediate) rank them for another question, and are "
-        "judged by this one all the same.",
-        "",
-        *_methods(facts),
-        "",
-        "![Faithfulness with heads kept and taken away](sufficiency.png)",
-        "",
-        "![Change of the target log-probability as heads are switched off from G+](ablation.png)",
-        "",
-        "![Effects of single heads on syntax by each method](effects.png)",
-        "",
-        "## How many seeds are enough?",
-        "",
-        *_by_seeds(facts),
-        "",
-        "![Shares and agreement against the number of seeds](stability.png)",
-    ]
-    for topic, question in TOPICS.items():
-        some = [one for one in facts["joined" if topic == "joined" else "findings"] if one["topic"] == topic]
-        if some:
-            lines += [
-                "",
-                f"## {question}",
-                "",
-                "| finding | p, adjusted | published, of other models |",
-                "|---|---|---|",
-            ]
-        for one in some:
-            p = one["adjusted"]
-            said = "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-            lines.append(f"| {one['text']} | {said} | {one['published'] or ''} |")
-    arguments.out.write_text("\n".join(lines) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -350,7 +169,6 @@ def main() -> None:
         ("measure", measure),
         ("join", join),
         ("export", export),
-        ("report", report),
     ):
         command = commands.add_parser(name)
         command.add_argument("--out", type=Path, required=True)
