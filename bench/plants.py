@@ -190,17 +190,20 @@ def page(found: list[dict[str, Any]]) -> str:
 def trap_lines(found: list[dict[str, Any]]) -> list[str]:
     """Over all plants and forms."""
     lines = [
-        "Gates of retain and remove, all plants, forms and seeds. Trapped: beyond ±4, where the pressure "
-        "against them no longer acts. Wrong: and the head's role says that they should have given way.",
+        "All plants, forms and seeds. *Other role*: heads that do not get theirs (with `bounded` these are "
+        "the exceptions above). *Trapped*: gates of retain and remove that ended beyond ±4, where the "
+        "pressure against them no longer acts (with `bounded` there can be none); *wrongly*: and the head's "
+        "role says that they should have given way.",
         "",
-        "| objective | gates | trapped | wrong |",
-        "|---|---|---|---|",
+        "| objective | heads | other role | gates | trapped | wrongly |",
+        "|---|---|---|---|---|---|",
     ]
-    for objective in OBJECTIVES:
-        sums = [
-            str(sum(one["trapped"][objective][key] for one in found)) for key in ("gates", "trapped", "wrong")
-        ]
-        lines.append(line([f"`{objective}`", *sums]))
+    for objective, method in OBJECTIVES.items():
+        tallies = [Counts(*one) for plant in found for one in plant["methods"][method]["roles"].values()]
+        heads, right = sum(one.true for one in tallies), sum(one.right for one in tallies)
+        each = [one["trapped"][objective] for one in found]
+        sums = [str(sum(one[key] for one in each)) for key in ("gates", "trapped", "wrong")]
+        lines.append(line([f"`{objective}`", str(heads), str(heads - right), *sums]))
     return lines
 
 
