@@ -46,7 +46,7 @@ def test_what_map_says(atlas):
     assert re.search(r"Any +\d+\.\d / +\d+\.\d %", text)
     assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d–\d+\.\d\]", text)
     assert re.search(r"\d+\.\d % anomalies, \d+\.\d % unclear", text)
-    assert re.search(r"\(\d+ items?: too few to tell small differences\)", text)
+    assert re.search(r"note: +\d+ held-out items?: too few to tell small differences", text)
     assert re.search(r"note: +G\+ and G− differ by 0\.\d\d on average: too few updates", text)
     assert re.search(r"seeds +correlate -?\d\.\d\d in", text)
     assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−\n", text)

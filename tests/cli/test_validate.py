@@ -68,7 +68,13 @@ def test_report(atlas, validated, tmp_path):
         assert headatlas("report", atlas, "--out", tmp_path / name).stdout.strip() == str(tmp_path / name)
     assert (tmp_path / "report.md").read_text() == page.stdout
     found = json.loads((tmp_path / "report.json").read_text())["findings"]
-    assert found == json.loads(headatlas("report", atlas, "--json").stdout)["findings"] and len(found) > 10
+    data = json.loads(headatlas("report", atlas, "--json").stdout)
+    assert found == data["findings"] and len(found) > 10
+    assert "3 + 3 updates, batch 4, 2 seeds" in data["made"]["words"]
+    assert any("validated on 5 items" in doubt for doubt in data["doubts"]["words"])
+    assert "Before you believe this" in page.stdout and "**doubtful**" in page.stdout
+    deep = tmp_path / "new" / "folder" / "report.md"
+    assert headatlas("report", atlas, "--out", deep).returncode == 0 and deep.read_text() == page.stdout
 
 
 @pytest.mark.parametrize("kind", ["sufficiency", "ablation", "effects", "stability"])
@@ -106,6 +112,8 @@ def test_wrong_requests(here, atlas, task, tmp_path):
     assert fails(here("validate", atlas, "-t", task, "--items", 0), "items is 0")
     assert fails(here("validate", atlas, "-t", task), "The atlas calls its model", "--model")
     assert fails(here("report", atlas, "--out", "report.txt"), "ends in .md or .json")
+    assert fails(here("report", atlas, "--json", "--out", "report.md"), "two formats")
+    assert fails(here("validate", atlas, "-t", "words"), "words: not built in; give the file")
     assert fails(here("map", "smollm2", "-t", task, "--method", "abla"), "no method named 'abla'")
     wrong = here("map", "smollm2", "-t", task, "--method", "ablate", "--updates", 3)
     assert fails(wrong, "'updates' is a setting of gating")

@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 from headatlas import AtlasError, RequestError
-from headatlas.atlas import Validation, by_seeds, facilitating_jaccard, faithfulness, find, report_markdown
+from headatlas.atlas import (
+    Validation,
+    by_seeds,
+    doubts,
+    facilitating_jaccard,
+    faithfulness,
+    find,
+    report_markdown,
+)
 from headatlas.atlas import retest as retested
 from headatlas.atlas.records import EffectMap, Run
 from support.atlases import atlas_of, spec_of
@@ -149,7 +157,8 @@ def test_findings():
     assert tested and all(one.p <= one.adjusted <= 1 for one in tested)
     assert all(one.adjusted is None for one in found.values() if one.p is None)
     page = report_markdown(atlas())
-    assert "a: 25.0 %" in page and page.count("## ") == len({topic for topic, _ in found})
+    assert "a: 25.0 %" in page and page.count("## ") == 1 + len({topic for topic, _ in found})
+    assert ("## Before you believe this" in page and "- a: imported" in page) or "- a: objective" in page
     assert report_markdown(atlas()) == page
 
 
@@ -224,6 +233,25 @@ def test_roles_that_fall_out_by_chance_are_no_finding():
     assert found.value == 0
 
 
+def test_what_speaks_against_a_map():
+    """One seed whose gates have hardly parted; and two that are the same and far apart."""
+    weak = {0: (np.full((2, 2), 0.5), gates([0.45, 0.45], [0.45, 0.44]))}
+    good = {seed: (np.full((2, 2), 0.9), gates([0.9, 0.1], [0.1, 0.2])) for seed in (0, 1)}
+    other = {0: good[0], 1: (np.full((2, 2), 0.9), gates([0.1, 0.9], [0.2, 0.1]))}
+    made = atlas_of({"weak": weak, "good": good, "other": other})
+    few = "7 held-out items: too few to tell small differences"  # as many as these atlases say that they had
+    parted, alone, *rest = doubts(made, "weak")
+    assert parted.startswith("G+ and G− differ by 0.05") and alone.startswith("one seed") and rest == [few]
+    assert doubts(made, "good") == [few]
+    alike, *rest = doubts(made, "other")
+    assert alike.startswith("seeds correlate -0.") and rest == [few]
+    page = report_markdown(made)
+    assert page.count("**doubtful**") == 6 and page.index("doubtful") < page.index("## How many heads")
+    # with one seed nothing is said twice
+    about = [one.about for one in find(made) if one.about.startswith("weak")]
+    assert "weak, always, facilitation" in about and not any("any, " in one for one in about)
+
+
 def test_shares_of_none_and_all_are_not_certain():
     seeds = {0: (np.full((4, 4), 0.9), np.full((4, 4), 0.9))}
     found = {one.about: one for one in find(atlas_of({"a": seeds}))}
@@ -290,6 +318,10 @@ def test_effects_in_an_atlas():
     assert made.methods("a") == ["ablate-zero"]
     assert made.importance("a", "ablate").values[0].tolist() == [1.5, -1.5]
     assert made.effects("a", "ablate")["effect"].shape == (2, 2, 2)
+    card = made.card("L0H1")
+    assert [(one.task, one.method, one.rank) for one in card.effects] == [("a", "ablate-zero", 3)]
+    assert card.effects[0].effect == -1.5
+    assert "| a, ablate-zero | L0H0 +1.500, L1H0 +1.000 | L0H1 -1.500 |" in report_markdown(made)
     table = made.to_table()
     assert len(table) == 6 and set(table["method"]) == {"ablate-zero"} and set(table["seed"]) == {0, 1}
     with pytest.raises(RequestError, match="no task in this atlas"):

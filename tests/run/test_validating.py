@@ -19,6 +19,7 @@ from headatlas import (
 from headatlas.atlas import SHARES, find, import_table
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
+from headatlas.run.fitting import Silence
 from headatlas.run.prepare import read_rows
 from headatlas.run.validating import _order
 from support.small_run import SMALL, small_model, write_task
@@ -192,6 +193,29 @@ def test_effects_that_are_there_are_compared_whatever_their_items(model, task, t
     assert f"measured with {SMALL['seeds']} seeds of now {SMALL['seeds'] + 1}: validate it again" in said
 
 
+class Told(Silence):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_what_is_not_built_in_is_left_out_and_named(model, task, tmp_path):
+    """A task of one's own does not keep the built-in ones from being validated."""
+    out = tmp_path / "atlas"
+    map_heads(model, [task, "arithmetic"], out=out, **SMALL)
+    told = Told()
+    asked = {"methods": [], "retest": 0, "draws": 2, "items": 4}
+    atlas = validate_atlas(out, model=model, progress=told, **asked)
+    assert atlas.validated == ["arithmetic"]
+    assert any(note.startswith("left out: words; not built in") for note in told.notes)
+    told = Told()
+    asked["items"] = 5000
+    validate_atlas(out, model=model, tasks=[task], progress=told, **asked)
+    assert any("held-out items, not 5000" in note for note in told.notes)
+
+
 def test_a_validation_knows_the_precision(model, task, tmp_path):
     out = tmp_path / "atlas"
     map_heads(model, task, out=out, **SMALL)
@@ -201,7 +225,7 @@ def test_a_validation_knows_the_precision(model, task, tmp_path):
 
 
 def test_requests(model, task, folder, tmp_path):
-    with pytest.raises(RequestError, match="'words' is not built in; give the file"):
+    with pytest.raises(RequestError, match="words: not built in; give the file"):
         validate_atlas(folder, model=model)
     with pytest.raises(UnknownNameError, match="syntax"):
         validate_atlas(folder, model=model, tasks=["syntax"])

@@ -10,15 +10,16 @@ from headatlas.atlas.agreement import (
     summarise,
 )
 from headatlas.atlas.atlas import Atlas, open_atlas
-from headatlas.atlas.card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
+from headatlas.atlas.card import EffectOfHead, HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
-from headatlas.atlas.export import write_table
+from headatlas.atlas.doubts import doubts, doubts_of, made_how
+from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding
 from headatlas.atlas.findings import find
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.layout import SCHEMA, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
-from headatlas.atlas.report import report_markdown
+from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
 from headatlas.atlas.store import Store
@@ -31,10 +32,12 @@ __all__ = [
     "SCHEMA",
     "SCORES",
     "SHARES",
+    "SUFFICIENCY_WORDS",
     "THRESHOLD",
     "TOPICS",
     "Atlas",
     "EffectMap",
+    "EffectOfHead",
     "Finding",
     "Fit",
     "HeadCard",
@@ -52,11 +55,14 @@ __all__ = [
     "by_seeds",
     "categories",
     "category_words",
+    "doubts",
+    "doubts_of",
     "facilitating_jaccard",
     "faithfulness",
     "find",
     "import_table",
     "interval",
+    "made_how",
     "open_atlas",
     "plain_label",
     "report_markdown",
@@ -68,4 +74,5 @@ __all__ = [
     "summarise",
     "validation_name",
     "write_table",
+    "write_text",
 ]

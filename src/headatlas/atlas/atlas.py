@@ -277,11 +277,15 @@ class Atlas:
         }
         return found.assign_coords(extra)
 
-    def relation_of(self, task: str) -> str | None:
-        """The relation that a gated task asks for, if the atlas has its scores."""
+    def asks_for(self, task: str) -> str | None:
+        """The relation that a gated task asks for."""
         spec = self.run(task).task_facts.get("spec") or {}
         asked = (spec.get("source") or {}).get("relation")
-        name = None if asked is None else Path(str(asked)).stem
+        return None if asked is None else Path(str(asked)).stem
+
+    def relation_of(self, task: str) -> str | None:
+        """The same, if the atlas has its scores."""
+        name = self.asks_for(task)
         return name if name in self.relations else None
 
     def categories(self, threshold: float = IMPLEMENTS) -> xr.DataArray:

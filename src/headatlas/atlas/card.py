@@ -8,7 +8,15 @@ from typing import Any
 
 from headatlas.core import Head, relation_words
 
-__all__ = ["HeadCard", "Labeller", "RelationOfHead", "SalientToken", "TaskOfHead", "plain_label"]
+__all__ = [
+    "EffectOfHead",
+    "HeadCard",
+    "Labeller",
+    "RelationOfHead",
+    "SalientToken",
+    "TaskOfHead",
+    "plain_label",
+]
 
 #: a score that is worth a word in a label; the strongest of them are named
 _NAMED, _MOST_NAMED = 0.15, 3
@@ -39,6 +47,17 @@ class RelationOfHead:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectOfHead:
+    """What the head alone does to a task by a method, in nats; above zero it helps. `rank`: how many heads
+    help as much or more, itself included."""
+
+    task: str
+    method: str
+    effect: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class SalientToken:
     """A token that the head amplifies, and the tokens that it makes of it."""
 
@@ -56,6 +75,7 @@ class HeadCard:
     tasks: tuple[TaskOfHead, ...] = ()
     relations: tuple[RelationOfHead, ...] = ()
     salient: tuple[SalientToken, ...] = ()
+    effects: tuple[EffectOfHead, ...] = ()
     label: str = ""
 
     def to_json(self) -> dict[str, Any]:

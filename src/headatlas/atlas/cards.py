@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.atlas.card import HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead
+from headatlas.atlas.card import EffectOfHead, HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead
 from headatlas.core import DIRECTIONS, Head
 
 if TYPE_CHECKING:
@@ -20,10 +20,15 @@ __all__ = ["cards_of"]
 def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterator[HeadCard]:
     """The card of each head, with its label."""
     tasks = [_task_of(atlas, task) for task in atlas.tasks]
-    relations, salient = _relations_of(atlas), _salient_of(atlas)
+    relations, salient, effects = _relations_of(atlas), _salient_of(atlas), _effects_of(atlas)
     for head in heads:
         card = HeadCard(
-            head, atlas.spec.name, tuple(task(head) for task in tasks), tuple(relations(head)), salient(head)
+            head,
+            atlas.spec.name,
+            tuple(task(head) for task in tasks),
+            tuple(relations(head)),
+            salient(head),
+            effects(head),
         )
         yield replace(card, label=labeller(card))
 
@@ -85,6 +90,25 @@ def _salient_of(atlas: Atlas) -> Callable[[Head], tuple[SalientToken, ...]]:
             SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
             for token, strength, mapped in rows
             if strength > 0  # a head that writes nothing amplifies nothing
+        )
+
+    return of
+
+
+def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
+    maps = [
+        (task, method, atlas.importance(task, method).values)
+        for task in dict.fromkeys(task for _, task in atlas.runs)
+        for method in atlas.methods(task)
+        if method != "gating"
+    ]
+
+    def of(head: Head) -> tuple[EffectOfHead, ...]:
+        here = head.layer, head.head
+        return tuple(
+            EffectOfHead(task, method, float(values[here]), int((values >= values[here]).sum()))
+            for task, method, values in maps
+            if not np.isnan(values[here])
         )
 
     return of

@@ -185,8 +185,9 @@ def mediated(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
     found = bootstrap(heads.count, gap)
     test = ttest_ind(most[named], most[~named], equal_var=False, alternative="greater")
     text = (
-        f"{task}: the {int(named.sum())} heads that mediation names have a facilitation (the most over "
-        f"seeds) of {most[named].mean():.2f}, the others {most[~named].mean():.2f}: {found.mean:+.2f} "
+        f"{task}: the {int(named.sum())} heads that mediation names (effect above the mean by {_NAMED} "
+        f"standard deviations) have a facilitation of {most[named].mean():.2f}, the others "
+        f"{most[~named].mean():.2f} (in the seed where it is highest): {found.mean:+.2f} "
         f"[{found.low:+.2f} to {found.high:+.2f}]"
     )
     said = "higher in the heads that mediation names (Welch's test)"

@@ -109,12 +109,14 @@ def _percent(found: Interval) -> str:
 def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
     found = []
     published = PUBLISHED_SHARES.get(task.removeprefix("paper/"))
-    for when, maps in (("always", atlas.always(task)), ("any", atlas.any(task))):
+    several = len(atlas.seeds(task)) > 1  # of one seed both say the same
+    for when, maps in (("always", atlas.always(task)), ("any", atlas.any(task)))[: 1 + several]:
         for place, (role, score) in enumerate(
             (("facilitate", "facilitation"), ("interfere", "interference"))
         ):
             share = _share(heads.flat(maps[score]) >= threshold)
             words = "in every seed" if when == "always" else "in at least one seed"
+            words = words if several else "in its seed"
             said = None
             if published:
                 numbers = [pair[place] for pair in published[when]]
@@ -190,6 +192,8 @@ def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
         "facilitation in any seed": atlas.any(task)["facilitation"],
         "interference in any seed": atlas.any(task)["interference"],
     }
+    if len(atlas.seeds(task)) == 1:
+        del maps["facilitation in any seed"]  # the same as the mean
     found = []
     for name, values in maps.items():
         flat = heads.flat(values)

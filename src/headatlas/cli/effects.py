@@ -56,6 +56,8 @@ def show_effects(
         return
     for one in found:
         _show(console, one)
+    if any(one["error"] is not None for task in found for one in task["heads"]):
+        console.print("[dim]  ± standard error over items[/]")
 
 
 def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:

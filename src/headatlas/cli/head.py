@@ -21,6 +21,7 @@ _RELATIONS = 8
 #: columns of numbers, as wide as these get
 _WIDTHS = {
     "G+": 4, "G−": 4, "facilitation": 18, "interference": 18, "direction": 9, "score": 5, "pairs": 5, "by": 5,
+    "effect": 7, "rank": 4,
 }  # fmt: skip
 
 
@@ -67,6 +68,13 @@ def _show(console: Console, card: HeadCard) -> None:
         console.print()
         console.print(table)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
+    if card.effects:
+        table = _table("task", "method", "effect", "rank", numbers=2)
+        for effect in card.effects:
+            table.add_row(escape(effect.task), effect.method, f"{effect.effect:+.3f}", str(effect.rank))
+        console.print()
+        console.print(table)
+        console.print("[dim]effect: nats of loss without the head alone; rank: 1 helps most[/]")
     if card.relations:
         table = _table("relation", "category", "direction", "score", "pairs", numbers=3)
         scored = [one for one in card.relations if one.score > 0]
@@ -93,5 +101,5 @@ def _show(console: Console, card: HeadCard) -> None:
         console.print()
         console.print(table)
         console.print("[dim]by: length of what the head writes over the length of what the token brings[/]")
-    if not (card.tasks or card.relations or card.salient):
+    if not (card.tasks or card.relations or card.salient or card.effects):
         console.print("nothing is known about it yet: 'headatlas map' and 'headatlas relations' find out")

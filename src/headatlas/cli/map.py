@@ -39,7 +39,9 @@ def map_(
     task: Annotated[
         list[str], typer.Option("--task", "-t", help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…")
     ],
-    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}.")] = "gating",
+    method: Annotated[
+        str, typer.Option(help=f"{', '.join(METHODS)}; ablate is ablate-zero, attribute attribute-gradient.")
+    ] = "gating",
     preset: Annotated[str, typer.Option(help="quick (minutes on a CPU) or paper (as published).")] = "quick",
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates per stage.")] = None,
@@ -81,7 +83,8 @@ def map_(
         show_effects(loaded, tasks, method, out, resume=resume, as_json=as_json, **given)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
-        console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}' draws the map[/]")
+        kind = "" if method == "gating" else " --kind effects"
+        console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}{kind}' draws the map[/]")
 
 
 def show_map(
@@ -120,12 +123,9 @@ def show_map(
         show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
 
 
-#: held-out rows, and mean distance between G+ and G−, below which the figures are to be doubted
-_FEW_ROWS, _HARDLY_PARTED = 20, 0.1
-
-
 def show_summary(console: Console, summary: Summary, batch: int) -> None:
     """A task in a few lines; `batch` rows were asked at each update."""
+    from headatlas.atlas import doubts_of
 
     def pair(shares: dict[str, float]) -> str:
         return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
@@ -161,12 +161,7 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
     for text, figures in words:
         if {"baseline", "retain", "remove"} <= figures.keys():
             console.print(text.format(figures["baseline"], figures["retain"], figures["remove"]))
-    rows = summary.held_out
-    if rows is not None:
-        few = ": too few to tell small differences" if rows < _FEW_ROWS else ""
-        console.print(f"           ({counted(rows, 'item')}{few})")
-    if summary.parted < _HARDLY_PARTED:
-        console.print(
-            f"  [yellow]note:[/]    G+ and G− differ by {summary.parted:.2f} on average: too few updates to "
-            "tell which heads matter, unless every head does; try more --updates"
-        )
+    if summary.held_out is not None:
+        console.print(f"           ({counted(summary.held_out, 'item')})")
+    for doubt in doubts_of(summary):
+        console.print(f"  [yellow]note:[/]    {escape(doubt)}")

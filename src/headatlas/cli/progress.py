@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ __all__ = ["ShownProgress", "counted"]
 _STAGES = {"pressed": "retain + remove", "measure": "held out"}
 #: columns of a terminal on which all that a bar can say has its place
 _WIDE = 108
+#: seconds between two lines where there is no terminal
+_EVERY = 60
 
 
 def counted(number: int, thing: str) -> str:
@@ -64,6 +67,7 @@ class ShownProgress:
         self._bar = self._bars.add_task("", total=None, visible=False, about="")
         self._tokens = 0
         self._name = self._what = ""
+        self._began = self._said = 0.0
 
     def __enter__(self) -> ShownProgress:
         if self._live:
@@ -99,14 +103,24 @@ class ShownProgress:
     def heads(self, what: str, done: int, total: int) -> None:
         """So many heads of so many have been looked at; a total of 0 is not known."""
         if not self._live:
-            if what != self._what and not self._quiet:
-                self._what = what
-                self._console.print(f"{escape(what)} …")
+            if not self._quiet:
+                self._say(what, done, total)
             return
         if what != self._what:
             self._what = what
             self._bar = self._bars.add_task(escape(what), total=total or None, about="")
         self._bars.update(self._bar, completed=done)
+
+    def _say(self, what: str, done: int, total: int) -> None:
+        """Where there is no terminal: when something begins, and every minute how far it is."""
+        now = monotonic()
+        if what != self._what:
+            self._what, self._began, self._said = what, now, now
+            self._console.print(f"{escape(what)} …")
+        elif now - self._said >= _EVERY and 0 < done < total:
+            self._said = now
+            left = (now - self._began) * (total - done) / done
+            self._console.print(f"{escape(what)}: {100 * done / total:.0f} %, about {left / 60:.0f} min left")
 
     def note(self, text: str) -> None:
         self._console.print("[yellow]note:[/]", escape(text))

@@ -23,20 +23,27 @@ def report(
     """What the atlas shows, as numbers with intervals and tests: density, depth, overlap, stability and,
     after 'headatlas validate', sufficiency. Markdown, or JSON."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import find, report_markdown
+    from headatlas.atlas import doubts, find, made_how, report_markdown, write_text
 
     ending = Path(out).suffix.lower() if out else ""
     if out and ending not in (".md", ".json"):
         raise RequestError(f"--out {out} is no report; its name ends in .md or .json.")
+    if as_json and ending == ".md":
+        raise RequestError(f"--json and --out {out} are two formats; give one of them.")
     atlas = open_atlas(folder)
     found = find(atlas)
     if as_json or ending == ".json":
-        data = {"model": atlas.spec.name, "findings": [one.to_json() for one in found]}
+        data = {
+            "model": atlas.spec.name,
+            "made": {task: made_how(atlas, task) for task in atlas.tasks},
+            "doubts": {task: doubts(atlas, task) for task in atlas.tasks},
+            "findings": [one.to_json() for one in found],
+        }
         text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     else:
         text = report_markdown(atlas, found)
     if out:
-        Path(out).write_text(text, encoding="utf-8")
+        write_text(Path(out), text)
         typer.echo(out)
     else:
         typer.echo(text, nl=False)

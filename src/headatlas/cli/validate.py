@@ -33,9 +33,16 @@ def validate(
         typer.Option("--task", "-t", help="Only these (all that were gated); own ones as their file."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Compare gating with these (all); repeatable.")
+        list[str] | None,
+        typer.Option(
+            help=f"Compare gating with these, each given once (all): {', '.join(EFFECT_METHODS)}; or gating "
+            "alone."
+        ),
     ] = None,
     items: Annotated[int, typer.Option(help="Held-out items.")] = 48,
+    effect_items: Annotated[
+        int, typer.Option(help="Items for a method that the atlas does not have yet.")
+    ] = 32,
     draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 20,
     retest: Annotated[int, typer.Option(help="Seeds fitted on each half of the items; 0: none.")] = 1,
     model: Annotated[
@@ -54,10 +61,16 @@ def validate(
     from headatlas import open_atlas
 
     atlas = open_atlas(folder)
-    from headatlas.run import require_validation, validate_atlas  # brings torch: after what needs none
+    from headatlas.run import (  # brings torch: after what needs none
+        require_validation,
+        unknown_tasks,
+        validate_atlas,
+    )
     from headatlas.task import load_task
 
-    given = [load_task(name, trust_code=trust_task_code) for name in task or ()]
+    own = set(unknown_tasks(atlas))
+    # one of the user's own by its name alone is for `require_validation` to refuse
+    given = [name if name in own else load_task(name, trust_code=trust_task_code) for name in task or ()]
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
     fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")
@@ -73,9 +86,16 @@ def validate(
     names = [one.name for one in chosen]
     with ShownProgress(as_json, "the same command", names) as progress:
         atlas = validate_atlas(
-            folder, model=loaded, tasks=chosen, methods=methods, items=items, draws=draws, retest=retest,
+            folder,
+            model=loaded,
+            tasks=chosen if task else (),
+            methods=methods,
+            items=items,
+            draws=draws,
+            retest=retest,
+            effect_items=effect_items,
             progress=progress,
-        )  # fmt: skip
+        )
     if as_json:
         typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))
         return
@@ -108,6 +128,8 @@ def _said(atlas: Atlas, name: str) -> dict[str, Any]:
 
 
 def _show(console: Console, atlas: Atlas, name: str) -> None:
+    from headatlas.atlas import SUFFICIENCY_WORDS, doubts
+
     check = atlas.validation(name)
     console.print(
         f"\n[bold]{escape(name)}[/], {check.items} held-out items; heads that are not kept are switched off"
@@ -120,8 +142,12 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
         ]
         table.add_row(f"  {line['method']}", *cells)
     console.print(table)
+    for words in SUFFICIENCY_WORDS:
+        console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
     _show_stability(console, atlas, name)
+    for doubt in doubts(atlas, name):
+        console.print(f"  [yellow]note:[/] {escape(doubt)}")
 
 
 def _table(*columns: str) -> Table:

@@ -39,28 +39,32 @@ def plot_effects(
     for task in wanted:
         if task not in known:
             raise UnknownNameError("task in this atlas", task, known or ["none yet"])
-    maps = [(task, method) for task in wanted for method in atlas.methods(task)]
-    if not maps:
+    by_task = {task: atlas.methods(task) for task in wanted}
+    if not any(by_task.values()):
         raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+    columns = min(_COLUMNS, max(map(len, by_task.values())))
+    maps: list[tuple[str, str] | None] = []
+    for task, methods in by_task.items():  # each begins a row
+        maps += [(task, method) for method in methods] + [None] * (-len(methods) % columns)
     caption = [
-        "Blue: the task wants the head, red: it hurts the task. Each panel is scaled to its own 98 % of "
-        "heads; gating: facilitation less interference, the others: nats of loss."
+        "Blue: the task wants the head, red: it hurts the task; gating: facilitation less interference, the "
+        "others: nats of loss. Each panel has a scale of its own, to the ± in its header, beyond which the "
+        "strongest 2 % of heads lie."
     ]
     foot = Foot.of((), caption, width)
-    columns = min(_COLUMNS, len(maps))
-    rows = -(-len(maps) // columns)
+    rows = len(maps) // columns
     sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
-    several = len(wanted) > 1
-    texts = [f"{title_of(task)}: {method}" if several else method for task, method in maps]
+    texts = [_header(atlas, *one) if one else "–" for one in maps]
     headers = fit_headers(texts, sheet.panel_width)
     sheet = replace(sheet, header=headers.height)
     figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
     for place, ax in enumerate(axes.flat):
-        if place >= len(maps):
+        one = maps[place]
+        if one is None:
             ax.remove()
             continue
-        at_edge = {"left": place % columns == 0, "bottom": place + columns >= len(maps)}
-        draw_effects(atlas.importance(*maps[place]), ax=ax, **at_edge)
+        below = maps[place + columns] if place + columns < len(maps) else None
+        draw_effects(atlas.importance(*one), ax=ax, left=place % columns == 0, bottom=below is None)
         add_header(ax, headers.texts[place], headers)
     add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
     add_label(figure, label)
@@ -68,12 +72,22 @@ def plot_effects(
     return figure
 
 
+def _header(atlas: Atlas, task: str, method: str) -> str:
+    most = _most(atlas.importance(task, method).values)
+    return f"{title_of(task)}\N{NO-BREAK SPACE}±{most:.2g}: {method}"  # the method in a line of its own
+
+
+def _most(values: np.ndarray) -> float:
+    """The end of a map's scale."""
+    return float(np.nanquantile(np.abs(values), _WITHIN)) or 1.0
+
+
 @house_style()
 def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: bool = True) -> Axes:
     """A map [layer, head] of values above and below zero; holes are left open."""
     shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
     layers, heads = shown.shape
-    most = float(np.quantile(np.abs(shown.compressed()), _WITHIN)) or 1.0
+    most = _most(values.values)
     ax.imshow(
         shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
         aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),

@@ -64,7 +64,8 @@ def plot_sufficiency(
     caption = [
         "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
         "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
-        "orders. Heads that are not there are switched off (zero)."
+        f"orders. Heads that are not there are switched off (zero). {found[0].items} items"
+        f"{'' if len({one.items for one in found}) == 1 else ' in the first task'}."
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height)
@@ -97,8 +98,9 @@ def draw_sufficiency(found: Validation, side: str, *, ax: Axes) -> Axes:
         ax.plot(
             found.shares, found.curve(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name
         )
-    lowest = min(float(np.nanmin(found.curve(name, side))) for name in found.named())
-    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(min(-0.25, lowest - 0.05), 1.15), yticks=(0, 0.5, 1))
+    curves = np.stack([found.curve(name, one) for name in found.named() for one in _SIDES])  # one scale
+    low, high = min(-0.1, float(np.nanmin(curves)) - 0.05), max(1.1, float(np.nanmax(curves)) + 0.05)
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(low, high), yticks=(0, 0.5, 1))
     ax.set_xticklabels(["0", "0.5", "1"])
     ax.set_yticklabels(["0", "0.5", "1"])
     plain_axes(ax)
@@ -125,7 +127,8 @@ def plot_ablation(
     seeds, items = found[0].off.shape[0], found[0].items
     caption = [
         "Heads are switched off one after another, the highest score first, from the gates G+ of each of "
-        f"{seeds} seeds; mean over seeds and {items} held-out items. The scale is cut where all is lost."
+        f"{seeds} seed{'s' * (seeds > 1)}; mean over seeds and {items} held-out items. Band: 95 % of the "
+        "random orders. The scale is cut where all is lost."
     ]
     foot = Foot.of(lines, caption, width)
     columns = min(3, len(found))
@@ -141,7 +144,7 @@ def plot_ablation(
         draw_ablation(found[place], ax=ax, colours=colours)
         add_header(ax, headers.texts[place], headers)
     add_outer_labels(
-        figure, axes, x="Share of heads switched off", y="Change of log-probability", lift=foot.height
+        figure, axes, x="Share of heads switched off", y="Log-probability (nats)", lift=foot.height
     )
     add_label(figure, label)
     foot.draw(figure)

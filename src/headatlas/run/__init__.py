@@ -7,7 +7,7 @@ from headatlas.run.mapping import map_heads, require_settings
 from headatlas.run.prepare import prepare
 from headatlas.run.relating import relate_heads, require_request
 from headatlas.run.requests import distinct_tasks, require_place, require_sound
-from headatlas.run.validating import HELD_OUT, require_validation, validate_atlas
+from headatlas.run.validating import HELD_OUT, require_validation, unknown_tasks, validate_atlas
 
 __all__ = [
     "HELD_OUT",
@@ -25,5 +25,6 @@ __all__ = [
     "require_settings",
     "require_sound",
     "require_validation",
+    "unknown_tasks",
     "validate_atlas",
 ]

@@ -92,6 +92,8 @@ def _measure(
     train = task.rows.train
     rows = [train[place] for place in draw(len(train), min(items, len(train)), 0, seed, 11)]
     what = f"{task.name}: {run.method}" + (f", seed {seed}" if seed else "")
+    if run.method == "mediate" and not all(row.corrupted for row in rows):
+        progress.note(f"{task.name}: no corrupted prompts are given; each item gets the prompt of another")
     began = time.monotonic()
     found = _way(run.method, seed)(model, rows, progress=partial(progress.heads, what))
     facts = {

@@ -13,17 +13,24 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, open_atlas, validation_name
-from headatlas.core import EFFECT_METHODS, AtlasError, RequestError, UnknownNameError, method_named
+from headatlas.core import (
+    EFFECT_METHODS,
+    AtlasError,
+    RequestError,
+    TaskError,
+    UnknownNameError,
+    method_named,
+)
 from headatlas.method import GatingSettings, evaluate_sets, kept_only
 from headatlas.model import Model, load_model
-from headatlas.run.effects import ITEMS, add_effects
+from headatlas.run.effects import ITEMS, add_effects, require_numbers
 from headatlas.run.fitting import Fitter, Progress, Silence
 from headatlas.run.mapping import fit_gates
 from headatlas.run.prepare import Prepared, identified, read_rows
 from headatlas.run.requests import opened
 from headatlas.task import Task, load_task
 
-__all__ = ["HELD_OUT", "require_validation", "validate_atlas"]
+__all__ = ["HELD_OUT", "require_validation", "unknown_tasks", "validate_atlas"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM, _RETEST_ALGORITHM = 2, 1
@@ -31,6 +38,10 @@ _ALGORITHM, _RETEST_ALGORITHM = 2, 1
 HELD_OUT, DRAWS, RANDOM = 48, 20, 5
 #: seeds that a half of the items can have; those of the other half begin there
 _MOST_AGAIN = 1000
+_OWN = (
+    "not built in; give the file that it was mapped from with --task (relation:FILE for a relation), and all "
+    "others that are to be validated."
+)
 
 
 def validate_atlas(
@@ -42,6 +53,7 @@ def validate_atlas(
     items: int = HELD_OUT,
     draws: int = DRAWS,
     retest: int = 1,
+    effect_items: int = ITEMS,
     progress: Progress | None = None,
 ) -> Atlas:
     """Measure what the maps of an atlas are worth, and keep it there; what is there is not made again.
@@ -49,24 +61,30 @@ def validate_atlas(
     For every task that was gated (or those of `tasks`): the paper's ablation curves, with `draws` random
     orders; sufficiency and necessity of the heads that gating and each of `methods` (all if None) put
     first, on `items` held-out items; and `retest` seeds fitted anew on each of two halves of the items. A
-    method that the atlas does not have yet is run. A task that is not built in is given as the file that it
-    was mapped from; `model` only if the atlas's name does not say where to find it.
+    method that the atlas does not have yet is run, on `effect_items` items. A task that is not built in is
+    given as the file that it was mapped from; `model` only if the atlas's name does not say where it is.
     """
     atlas = open_atlas(folder)
     wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
     chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
     wanted = [method_named(one) for one in wanted]
+    require_numbers(1, effect_items)
     loaded = _loaded(atlas, model)
     progress = progress or Silence()
+    left = [] if tasks else unknown_tasks(atlas)
+    if left:
+        progress.note(f"left out: {', '.join(left)}; {_OWN}")
     with opened(loaded, folder, resume=True) as store:
         for task in chosen:
             run = atlas.run(task.name)
             ready = read_rows(loaded, task, run.task_facts.get("max_tokens"), items)
             _require_same(run, ready)
+            if len(ready.held_out) < items:
+                progress.note(f"{task.name}: has {len(ready.held_out)} held-out items, not {items}")
             compared = _compared(atlas, task.name, wanted)
             for method in compared:
                 if not _there(loaded, store, method, ready):
-                    add_effects(loaded, store, [ready], method, 1, ITEMS, progress)
+                    add_effects(loaded, store, [ready], method, 1, effect_items, progress)
             if retest:
                 _retest(loaded, store, run, ready, retest, progress)
             _measure(loaded, store, open_atlas(store.root), run, ready, compared, draws, progress)
@@ -110,27 +128,39 @@ def require_validation(
         method_named(method)
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+    for task in tasks:
+        if isinstance(task, str) and task in unknown_tasks(atlas):
+            raise RequestError(f"{task}: {_OWN}")
     given = [load_task(task) for task in tasks]
     for task in given:
         if task.name not in atlas.tasks:
             raise UnknownNameError("gated task in this atlas", task.name, atlas.tasks)
     imported = [name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts]
     if not given:
-        given = [_known(atlas, name) for name in atlas.tasks if name not in imported]
+        given = [load_task(name) for name in atlas.tasks if name not in imported and _is_built_in(name)]
+    if not given and len(imported) < len(atlas.tasks):
+        raise RequestError(f"{', '.join(unknown_tasks(atlas))}: {_OWN}")
     for name in [task.name for task in given] or imported:
         if name in imported:
             raise AtlasError(f"{name!r} was imported: there are no items to measure it on.")
     return given
 
 
-def _known(atlas: Atlas, name: str) -> Task:
+def unknown_tasks(atlas: Atlas) -> list[str]:
+    """Gated tasks of which only the user knows where they are."""
+    return [
+        name
+        for name in atlas.tasks
+        if "imported_from" not in atlas.run(name).task_facts and not _is_built_in(name)
+    ]
+
+
+def _is_built_in(name: str) -> bool:
     try:
-        return load_task(name)
-    except UnknownNameError:
-        raise RequestError(
-            f"{name!r} is not built in; give the file that it was mapped from with --task (relation:FILE "
-            "for a relation), and all others that are to be validated."
-        ) from None
+        load_task(name)
+    except (UnknownNameError, TaskError):
+        return False
+    return True
 
 
 def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
