@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from headatlas.atlas import Atlas
+from headatlas.atlas.finding import Heads
 from headatlas.atlas.statistics import (
     bootstrap,
     concentration,
@@ -18,8 +20,11 @@ from headatlas.atlas.statistics import (
     mcnemar,
     overlap,
     permutation_p,
+    proportion,
     rank_correlation,
+    shuffled_correlation,
 )
+from support.atlases import spec_of
 
 
 def test_the_bootstrap_of_a_mean():
@@ -101,3 +106,35 @@ def test_holm_laws(values):
         assert p <= adjusted <= min(1, len(values) * p) + 1e-12
     order = np.argsort(values, kind="stable")
     assert (np.diff(np.array(found)[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("heads", [(3, 3, 3), (2, 0, 4, 1), (5,)])
+def test_heads_stay_in_their_layers(heads):
+    places = Heads(Atlas(spec_of(*heads), [], []))
+    chance = np.random.default_rng(0)
+    drawn = [places.within_layers(chance) for _ in range(300)]
+    for order in drawn:
+        assert sorted(order) == list(range(sum(heads)))
+        assert (places.layers[order] == places.layers).all()
+    # every head comes to every place of its layer about as often
+    first = np.bincount([order[0] for order in drawn], minlength=heads[0])[: heads[0]]
+    assert first.min() > 300 / heads[0] / 2
+
+
+def test_ranks_go_along_when_values_are_shuffled():
+    draw = np.random.default_rng(3)
+    one, other = draw.normal(size=40), draw.integers(5, size=40).astype(float)  # with ties
+    order = draw.permutation(40)
+    found = shuffled_correlation(one, other, lambda _: order)(draw)
+    assert found == pytest.approx(stats.spearmanr(one, other[order]).statistic)
+
+
+def test_a_proportion_by_hand():
+    """Wilson: (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n), with z = 1.96."""
+    found, z = proportion(3, 20), stats.norm.ppf(0.975)
+    middle, room = 0.15 + z**2 / 40, z * np.sqrt(0.15 * 0.85 / 20 + z**2 / 1600)
+    assert (found.low, found.high) == pytest.approx(
+        ((middle - room) / (1 + z**2 / 20), (middle + room) / (1 + z**2 / 20))
+    )
+    assert found.mean == 0.15 and proportion(0, 20).low == pytest.approx(0, abs=1e-12)
+    assert proportion(0, 20).high == pytest.approx(z**2 / 20 / (1 + z**2 / 20))

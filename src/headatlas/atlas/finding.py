@@ -61,6 +61,7 @@ class Heads:
         self.count = len(places)
         self.width = atlas.spec.shape[1]
         self.depth = atlas.spec.layers
+        self._even = len(set(atlas.spec.heads)) == 1
 
     def flat(self, values: xr.DataArray) -> np.ndarray:
         found: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
@@ -68,6 +69,9 @@ class Heads:
 
     def within_layers(self, chance: np.random.Generator) -> np.ndarray:
         """An order of all heads that leaves each in its layer."""
-        order = np.empty(self.count, dtype=int)
-        order[np.argsort(self.layers, kind="stable")] = np.lexsort((chance.random(self.count), self.layers))
-        return order
+        if self._even:  # as heads come layer by layer, a row is a layer
+            rows = np.arange(self.count).reshape(-1, self.width)
+            found: np.ndarray = chance.permuted(rows, axis=1).ravel()
+            return found
+        # heads come layer by layer here too
+        return np.lexsort((chance.random(self.count), self.layers))
