@@ -1,0 +1,214 @@
+"""What the page shows, as plain JSON: everything that the browser needs, and nothing that it could work out.
+
+Scores, roles, Always and Any are worked out from the gates in the browser, because a reader moves the
+threshold; the tests hold both sides against each other. The shape of the payload is `schema.json`, which both
+sides read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import numpy as np
+
+from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, Run, find
+from headatlas.core import AtlasError, relation_words, title_of
+
+__all__ = ["SCHEMA_VERSION", "payload_of", "schema"]
+
+SCHEMA_VERSION = 1
+#: bytes that gates on their way may take, before they are written as text
+_ROOM_FOR_PATHS = 3_000_000
+#: topics whose findings stand at the top of the page, so many of each
+_HEADLINES = {"density": 2, "tasks": 1, "layers": 1, "categories": 1, "sufficiency": 1}
+
+
+def schema() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files("headatlas.page").joinpath("schema.json").read_text())
+    return found
+
+
+def payload_of(atlases: Sequence[Atlas]) -> dict[str, Any]:
+    """One atlas, or two to compare; checked against the schema."""
+    made = {"schema": SCHEMA_VERSION, "atlases": [_atlas(one) for one in atlases]}
+    jsonschema.validate(made, schema())
+    return made
+
+
+def _atlas(atlas: Atlas) -> dict[str, Any]:
+    if not atlas.tasks and not atlas.relations:
+        raise AtlasError(f"{atlas.path} has neither a finished task nor relations; there is nothing to show.")
+    findings = find(atlas)
+    return {
+        "model": _model(atlas),
+        "threshold": THRESHOLD,
+        "implements": IMPLEMENTS,
+        "headlines": _headlines(findings),
+        "findings": [
+            {
+                "topic": one.topic,
+                "question": TOPICS[one.topic],
+                "text": one.text,
+                "adjusted": one.adjusted,
+                "published": one.published,
+            }
+            for one in findings
+        ],
+        "tasks": _tasks(atlas),
+        "relations": _relations(atlas),
+        "effects": [
+            {"task": task, "method": method, "values": _floats(atlas.importance(task, method).values)}
+            for task in dict.fromkeys(run.task for run in atlas.runs.values())
+            for method in atlas.methods(task)
+            if method != "gating"
+        ],
+        "labels": _labels(atlas),
+        "salient": _salient(atlas),
+    }
+
+
+def _text(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+
+
+def _floats(values: np.ndarray) -> str:
+    return _text(np.asarray(values, dtype="<f4"))
+
+
+def _model(atlas: Atlas) -> dict[str, Any]:
+    spec = atlas.spec
+    made = next((run.made_with for run in atlas.runs.values() if run.made_with), {})
+    return {
+        "name": spec.name,
+        "architecture": spec.architecture,
+        "layers": spec.layers,
+        "width": spec.shape[1],
+        "heads": list(spec.heads),
+        "kvHeads": list(spec.kv_heads),
+        "parameters": spec.parameters,
+        "dtype": spec.dtype,
+        "revision": spec.revision,
+        "madeWith": {str(key): str(value) for key, value in made.items()},
+    }
+
+
+def _headlines(findings: Sequence[Finding]) -> list[str]:
+    """Some findings that say most, in the words of the report."""
+    chosen: list[str] = []
+    for topic, most in _HEADLINES.items():
+        some = [one for one in findings if one.topic == topic]
+        if topic == "density":
+            some = [one for one in some if "always, facilitation" in one.about]
+        chosen += [one.text for one in some[:most]]
+    return chosen
+
+
+def _tasks(atlas: Atlas) -> list[dict[str, Any]]:
+    places = atlas.spec.shape[0] * atlas.spec.shape[1]
+    room = _ROOM_FOR_PATHS // max(1, 3 * len(atlas.tasks) * places)  # seeds × updates of one fit
+    found = []
+    for task in atlas.tasks:
+        gates = atlas.gates(task)
+        found.append(
+            {
+                "name": task,
+                "title": title_of(task),
+                "seeds": atlas.seeds(task),
+                "retain": _floats(gates.sel(fit="retain").values),
+                "remove": _floats(gates.sel(fit="remove").values),
+                "settings": _settings(atlas.run(task)),
+                "heldOut": _held_out(atlas, task),
+                "paths": _paths(atlas, task, room),
+            }
+        )
+    return found
+
+
+def _settings(run: Run) -> str:
+    """How the gates were fitted, in a line."""
+    resolved = run.settings.get("resolved", {})
+    if not {"objective", "free", "pressed", "batch"} <= set(resolved):
+        return "imported"
+    updates = " + ".join(str(resolved[stage]["updates"]) for stage in ("free", "pressed"))
+    return f"objective {resolved['objective']}, {updates} updates, batch {resolved['batch']}"
+
+
+def _held_out(atlas: Atlas, task: str) -> str | None:
+    figures = atlas.summary(task).nll
+    if not {"baseline", "retain", "remove"} <= set(figures):
+        return None
+    return (
+        f"held-out loss {figures['baseline']:.2f} ungated, {figures['retain']:.2f} with G+, "
+        f"{figures['remove']:.2f} with G−"
+    )
+
+
+def _paths(atlas: Atlas, task: str, room: int) -> list[dict[str, Any]] | None:
+    """Gates on their way, in 256 steps, thinned out to fit: fewer seeds first, then fewer updates."""
+    try:
+        whole = {fit: atlas.trajectory(task, fit) for fit in ("free", "retain", "remove")}
+    except AtlasError:
+        return None  # imported
+    found = []
+    for fit, path in whole.items():
+        updates = path.sizes["update"]
+        seeds = int(np.clip(room // updates, min(2, path.sizes["seed"]), path.sizes["seed"]))
+        kept = int(np.clip(room // seeds, 2, updates))
+        steps = np.unique(np.linspace(0, updates - 1, kept).round().astype(int))
+        some = np.nan_to_num(path.isel(seed=slice(seeds), update=steps).values)
+        found.append(
+            {
+                "fit": fit,
+                "updates": path["update"].values[steps].tolist(),
+                "seeds": seeds,
+                "values": _text(np.round(255 * some).astype(np.uint8)),
+            }
+        )
+    return found
+
+
+def _relations(atlas: Atlas) -> list[dict[str, Any]]:
+    if not atlas.relations:
+        return []
+    scores = atlas.relation_scores()
+    return [
+        {
+            "name": name,
+            "title": relation_words(name),
+            "category": str(scores["category"].sel(relation=name).item()),
+            "kind": str(scores["kind"].sel(relation=name).item()),
+            "pairs": int(scores["pairs"].sel(relation=name).item()),
+            "scores": _floats(scores.sel(relation=name).values),
+        }
+        for name in scores["relation"].values.tolist()
+    ]
+
+
+def _labels(atlas: Atlas) -> list[str]:
+    layers, width = atlas.spec.shape
+    labels = [""] * (layers * width)
+    for card in atlas.cards():
+        labels[card.head.layer * width + card.head.head] = card.label
+    return labels
+
+
+def _salient(atlas: Atlas) -> dict[str, Any] | None:
+    if "salient" not in atlas.notes:
+        return None
+    arrays, about = atlas.notes["salient"]
+    tokens, strength, mapped = (arrays[name] for name in ("tokens", "strength", "mapped"))
+    used, places = np.unique(np.concatenate([tokens.ravel(), mapped.ravel()]), return_inverse=True)
+    texts = about["texts"]
+    return {
+        "texts": [texts.get(str(token), "") for token in used.tolist()],
+        "sources": _text(places[: tokens.size].astype("<u4")),
+        "strengths": _floats(np.nan_to_num(strength)),
+        "mapped": _text(places[tokens.size :].astype("<u4")),
+        "perHead": int(tokens.shape[-1]),
+        "perToken": int(mapped.shape[-1]),
+    }

@@ -1,0 +1,262 @@
+// The card of one head: roles and gates in every task and seed, their way there, relations, tokens, neighbours.
+import { line } from "d3-shape";
+import { scaleLinear } from "d3-scale";
+import { group, nameOf, type Atlas, type Relation, type Task } from "./atlas";
+import type { Palette } from "./colour";
+import { h, put, s, shown } from "./dom";
+import { rolesOf, scoreAt, similar } from "./scores";
+
+export interface CardOptions {
+  readonly threshold: number;
+  readonly implements: number;
+  readonly palette: Palette;
+  readonly profiles: readonly Float32Array[];
+  readonly choose: (place: number) => void;
+  readonly close: () => void;
+}
+
+const RELATIONS = 8;
+
+export function drawCard(parent: HTMLElement, atlas: Atlas, place: number, options: CardOptions): void {
+  const name = nameOf(atlas, place);
+  put(
+    parent,
+    cardHead(name, options.close),
+    h("p", { class: "label" }, atlas.labels[place] || "nothing stands out"),
+    ...atlas.tasks.map((task) => taskPart(atlas, task, place, options)),
+    relationsPart(atlas, place, options),
+    effectsPart(atlas, place),
+    salientPart(atlas, place),
+    neighboursPart(atlas, place, options),
+  );
+}
+
+function cardHead(name: string, close: () => void): HTMLElement {
+  const button = h("button", { type: "button", id: "close", "aria-label": `close the card of ${name}` }, "×");
+  button.addEventListener("click", close);
+  return h("div", { class: "card-head" }, h("h2", { id: "card-title" }, name), button);
+}
+
+function three(task: Task, score: "facilitation" | "interference", place: number): string {
+  const values = task.seeds.map((_, seed) => scoreAt(task, score, seed, place));
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return `${Math.min(...values).toFixed(2)} / ${mean.toFixed(2)} / ${Math.max(...values).toFixed(2)}`;
+}
+
+function taskPart(atlas: Atlas, task: Task, place: number, options: CardOptions): HTMLElement {
+  const roles = rolesOf(task, place, options.threshold);
+  const counts = new Map<string, number>();
+  for (const role of roles) counts.set(role, (counts.get(role) ?? 0) + 1);
+  const said = [...counts].map(([role, count]) => `${role} in ${count} of ${roles.length}`).join(", ");
+  return h(
+    "section",
+    { class: "card-part", "data-task": task.name },
+    h("h3", {}, task.title),
+    h("p", { class: "roles" }, said),
+    seedStrip(atlas, task, place, options),
+    h(
+      "dl",
+      { class: "numbers" },
+      h("dt", {}, "facilitation"),
+      h("dd", {}, three(task, "facilitation", place)),
+      h("dt", {}, "interference"),
+      h("dd", {}, three(task, "interference", place)),
+    ),
+    h("p", { class: "note" }, "always / mean / any over the seeds"),
+    task.paths ? trajectories(atlas, task, place) : null,
+  );
+}
+
+/** A column for each seed: G+ as the upper bar, G− as the lower one. */
+function seedStrip(atlas: Atlas, task: Task, place: number, options: CardOptions): SVGElement {
+  const width = Math.max(14, Math.min(26, 260 / task.seeds.length));
+  const roles = rolesOf(task, place, options.threshold);
+  const colours: Record<string, string> = {
+    facilitating: options.palette.lines.facilitation,
+    interfering: options.palette.lines.interference,
+    irrelevant: options.palette.lines.irrelevance,
+    anomaly: "#9b51e0",
+    unclear: "#b0b0b0",
+  };
+  const columns = task.seeds.map((seed, number) => {
+    const at = number * atlas.size + place;
+    const high = task.retain[at] ?? NaN;
+    const low = task.remove[at] ?? NaN;
+    const x = 22 + number * width;
+    const fill = colours[roles[number] ?? "unclear"] as string;
+    return s(
+      "g",
+      {},
+      s("title", {}, `seed ${seed}: ${roles[number]}, G+ ${high.toFixed(2)}, G− ${low.toFixed(2)}`),
+      s("rect", { x, y: 2, width: width - 3, height: 24, class: "track" }),
+      s("rect", { x, y: 2 + 24 * (1 - high), width: width - 3, height: 24 * high, fill }),
+      s("rect", { x, y: 32, width: width - 3, height: 24, class: "track" }),
+      s("rect", { x, y: 32 + 24 * (1 - low), width: width - 3, height: 24 * low, fill }),
+    );
+  });
+  const total = 22 + width * task.seeds.length;
+  return s(
+    "svg",
+    { class: "strip", width: total, height: 58, role: "img", "aria-label": `G+ and G− of each seed of ${task.title}` },
+    s("text", { x: 0, y: 18 }, "G+"),
+    s("text", { x: 0, y: 48 }, "G−"),
+    ...columns,
+  );
+}
+
+/** The gate over the updates: free, then retain and remove, a line for each seed. */
+function trajectories(atlas: Atlas, task: Task, place: number): SVGElement {
+  const paths = task.paths ?? [];
+  const width = 280;
+  const height = 84;
+  const free = paths.find((path) => path.fit === "free");
+  const offset = free ? (free.updates[free.updates.length - 1] ?? 0) : 0;
+  const last = Math.max(...paths.map((path) => (path.updates[path.updates.length - 1] ?? 0) + (path.fit === "free" ? 0 : offset)));
+  const x = scaleLinear().domain([0, last || 1]).range([24, width - 4]);
+  const y = scaleLinear().domain([0, 1]).range([height - 14, 4]);
+  const drawn: SVGElement[] = [];
+  for (const path of paths) {
+    const count = path.updates.length;
+    const shift = path.fit === "free" ? 0 : offset;
+    const draw = line<number>()
+      .x((number) => x((path.updates[number] ?? 0) + shift))
+      .y(0);
+    for (let seed = 0; seed < path.seeds; seed++) {
+      draw.y((number) => y((path.values[(seed * count + number) * atlas.size + place] ?? 0) / 255));
+      drawn.push(s("path", { d: draw([...path.updates.keys()]) ?? "", class: `path ${path.fit}`, fill: "none" }));
+    }
+  }
+  return s(
+    "svg",
+    { class: "paths", width, height, role: "img", "aria-label": `the gate over the updates, ${task.title}` },
+    s("line", { x1: x(offset), x2: x(offset), y1: 4, y2: height - 14, class: "stage" }),
+    ...[0, 1].map((value) => s("text", { x: 18, y: y(value) + 3, "text-anchor": "end" }, String(value))),
+    s("text", { x: x(offset / 2), y: height - 2, "text-anchor": "middle" }, "free"),
+    s("text", { x: x((offset + last) / 2), y: height - 2, "text-anchor": "middle" }, "retain, remove"),
+    ...drawn,
+  );
+}
+
+function relationsPart(atlas: Atlas, place: number, options: CardOptions): HTMLElement | null {
+  if (!atlas.relations.length) return null;
+  const score = (relation: Relation): number =>
+    Math.max(relation.promote[place] || 0, relation.suppress[place] || 0);
+  const known = [...atlas.relations].filter((one) => score(one) > 0).sort((one, other) => score(other) - score(one));
+  const row = (relation: Relation): HTMLElement => {
+    const promote = relation.promote[place] || 0;
+    const suppress = relation.suppress[place] || 0;
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row", title: relation.category }, relation.title),
+      h("td", {}, bar(suppress, "suppress", suppress >= options.implements)),
+      h("td", {}, bar(promote, "promote", promote >= options.implements)),
+    );
+  };
+  const table = (some: readonly Relation[]): HTMLElement =>
+    h(
+      "table",
+      { class: "relations" },
+      h(
+        "thead",
+        {},
+        h("tr", {}, h("th", { scope: "col" }, "relation"), h("th", { scope: "col" }, "suppresses"), h("th", { scope: "col" }, "promotes")),
+      ),
+      h("tbody", {}, ...some.map(row)),
+    );
+  return h(
+    "section",
+    { class: "card-part", "data-part": "relations" },
+    h("h3", {}, "Relations in its weights"),
+    known.length ? table(known.slice(0, RELATIONS)) : h("p", { class: "note" }, "no relation has a score above zero"),
+    known.length > RELATIONS
+      ? h("details", {}, h("summary", {}, `${known.length - RELATIONS} more`), table(known.slice(RELATIONS)))
+      : null,
+  );
+}
+
+function bar(value: number, kind: string, strong: boolean): HTMLElement {
+  return h(
+    "span",
+    { class: `bar ${kind}${strong ? " strong" : ""}` },
+    s("svg", { width: 60, height: 10, "aria-hidden": "true" }, s("rect", { x: kind === "suppress" ? 60 * (1 - value) : 0, y: 0, width: 60 * value, height: 10 })),
+    h("span", {}, value.toFixed(2)),
+  );
+}
+
+function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
+  if (!atlas.effects.length) return null;
+  return h(
+    "section",
+    { class: "card-part", "data-part": "effects" },
+    h("h3", {}, "Without this head alone"),
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, ...["task", "method", "nats"].map((text) => h("th", { scope: "col" }, text)))),
+      h(
+        "tbody",
+        {},
+        ...atlas.effects.map((effect) => {
+          const value = effect.values[place] ?? NaN;
+          return h("tr", {}, h("td", {}, effect.task), h("td", {}, effect.method), h("td", { class: "number" }, `${value > 0 ? "+" : ""}${value.toFixed(3)}`));
+        }),
+      ),
+    ),
+  );
+}
+
+function salientPart(atlas: Atlas, place: number): HTMLElement | null {
+  const salient = atlas.salient;
+  if (!salient) return null;
+  const rows: HTMLElement[] = [];
+  for (let number = 0; number < salient.perHead; number++) {
+    const at = place * salient.perHead + number;
+    if (!((salient.strengths[at] ?? 0) > 0)) continue;
+    const mapped: string[] = [];
+    for (let other = 0; other < salient.perToken; other++) {
+      mapped.push(salient.texts[salient.mapped[at * salient.perToken + other] ?? -1] ?? "");
+    }
+    rows.push(
+      h(
+        "tr",
+        {},
+        h("td", {}, token(salient.texts[salient.sources[at] ?? -1] ?? "")),
+        h("td", { class: "mapped" }, ...mapped.map(token)),
+      ),
+    );
+  }
+  return h(
+    "section",
+    { class: "card-part", "data-part": "salient" },
+    h("h3", {}, "Tokens that it amplifies"),
+    rows.length
+      ? h(
+          "table",
+          { class: "tokens" },
+          h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "token"), h("th", { scope: "col" }, "becomes"))),
+          h("tbody", {}, ...rows),
+        )
+      : h("p", { class: "note" }, "none: it writes nothing"),
+  );
+}
+
+function token(text: string): HTMLElement {
+  return h("bdi", { class: "token", title: shown(text, 200) }, shown(text));
+}
+
+function neighboursPart(atlas: Atlas, place: number, options: CardOptions): HTMLElement {
+  const link = (other: number): HTMLElement => {
+    const made = h("button", { type: "button", class: "head-link", title: atlas.labels[other] ?? "" }, nameOf(atlas, other));
+    made.addEventListener("click", () => options.choose(other));
+    return made;
+  };
+  const same = group(atlas, place);
+  return h(
+    "section",
+    { class: "card-part", "data-part": "neighbours" },
+    h("h3", {}, "Neighbours"),
+    same.length ? h("p", {}, "same keys and values: ", ...same.map(link)) : null,
+    h("p", {}, "most alike in gates and relations: ", ...similar(atlas, options.profiles, place, 5).map(link)),
+  );
+}
