@@ -170,6 +170,7 @@ export class App implements Host {
               this.atlases.map((one, number) => [String(number), one.model.name] as const),
               String(this.state.atlas),
               (value) => this.set({ atlas: Number(value), head: "", one: "", other: "", task: "" }),
+              { id: "model" },
             ),
           )
         : null,
@@ -225,6 +226,7 @@ export class App implements Host {
       h(
         "figcaption",
         { class: "saves" },
+        grid.axes,
         save("SVG", () => download(`${file}.svg`, grid.toSvg(), "image/svg+xml")),
         save("PNG", () => downloadPng(`${file}.png`, grid.canvas())),
       ),
@@ -264,7 +266,9 @@ export class App implements Host {
         ),
       );
     }
-    found.push(
+    const pair = h("div", { class: "pair" });
+    found.push(pair);
+    pair.append(
       h(
         "section",
         { id: "single" },
@@ -275,7 +279,7 @@ export class App implements Host {
     );
     if (atlas.tasks.length > 1) {
       const tasks = atlas.tasks.map((task) => [task.name, task.title] as const);
-      found.push(
+      pair.append(
         h(
           "section",
           { id: "difference" },
@@ -544,7 +548,8 @@ export class App implements Host {
       panel.grid.setTitle(found.title, found.note);
       const { axes } = this.state;
       const headsAcross = axes === "published" ? !found.layersAcross : axes === "heads";
-      const width = headsAcross ? Math.max(220, Math.min(460, this.atlas.model.width * 26 + 26)) : Math.max(300, Math.min(640, this.atlas.model.layers * 18 + 26));
+      const half = phone ? window.innerWidth : (this.main.clientWidth - 26) / 2 - 28;
+      const width = headsAcross ? Math.max(220, Math.min(460, this.atlas.model.width * 26 + 26)) : Math.max(300, Math.min(640, half, this.atlas.model.layers * 18 + 26));
       const room = Math.min(width, (this.main.clientWidth || 700) - 8);
       panel.grid.draw(
         { ...found.look, dimmed: left, headsAcross, zeroAtBottom: this.state.zero === "bottom" },
@@ -584,7 +589,7 @@ export class App implements Host {
     if (legend) {
       const words = new Set(categoryWords(this.atlas, this.state.direction, this.state.implements));
       const colours = categoryColours(palette, this.atlas.categories);
-      put(legend, ...[...colours].filter(([word]) => words.has(word)).map(([word, colour]) => item(colour, word || "unclassified")));
+      put(legend, ...[...colours].filter(([word]) => words.has(word) || this.atlas.categories.includes(word)).map(([word, colour]) => item(colour, word || "unclassified")));
     }
   }
 

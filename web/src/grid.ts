@@ -85,6 +85,7 @@ export class HeadGrid {
   private readonly title = h("h3", { class: "map-title" });
   private readonly cells = h("canvas", { "aria-hidden": "true" });
   private readonly marks = h("canvas", { "aria-hidden": "true", class: "marks" });
+  readonly axes = h("span", { class: "note axes" });
   private readonly active = h("div", { role: "gridcell", class: "sr" });
   private readonly grid: HTMLElement;
   private look: Look | null = null;
@@ -146,6 +147,8 @@ export class HeadGrid {
     const context = this.cells.getContext("2d");
     if (!context) return;
     paint(context, this.atlas, layout, look, this.cellWidth, this.cellHeight, getComputedStyle(this.element));
+    this.axes.textContent = look.headsAcross ? "heads across, layers up" : "layers across, heads up";
+    if (!look.zeroAtBottom) this.axes.textContent = this.axes.textContent.replace(" up", " down");
     this.mark(this.selected, this.hovered);
   }
 

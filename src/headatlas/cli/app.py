@@ -21,6 +21,7 @@ from headatlas.cli.head import head
 from headatlas.cli.importing import import_
 from headatlas.cli.listing import listing
 from headatlas.cli.map import map_
+from headatlas.cli.page import page
 from headatlas.cli.plot import plot
 from headatlas.cli.relations import relations
 from headatlas.cli.report import report
@@ -37,13 +38,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", short_help="The main job on the embedded model: both maps, both figures.")(demo)
+app.command("demo", short_help="The main job on the embedded model: both maps, figures, report, page.")(demo)
 app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
 app.command("relations", short_help="Which relations do the heads implement, by their weights?")(relations)
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
 app.command("validate", short_help="How far can the maps be believed? Curves, methods, stability.")(validate)
 app.command("report", short_help="The findings in words and numbers.")(report)
 app.command("plot", short_help="A figure: by default the Always/Any maps.")(plot)
+app.command("page", short_help="One HTML file: maps, cards, findings, tables.")(page)
 app.command("head", short_help="One head's card.")(head)
 app.command("table", short_help="All numbers as a tidy table.")(table)
 app.command("import", short_help="Scores made elsewhere become an atlas.")(import_)

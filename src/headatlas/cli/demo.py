@@ -15,8 +15,8 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")] = "atlas-demo",
 ) -> None:
-    """Both maps of SmolLM2: relations from its weights, then math and syntax by gating; with their figures
-    and a report. Some minutes on two cores.
+    """Both maps of SmolLM2: relations from its weights, then math and syntax by gating; with their figures,
+    a report and a page. Some minutes on two cores.
 
     Called again it goes on where it was, or shows what is there.
     """
@@ -24,6 +24,7 @@ def demo(
     from headatlas.atlas import Store
     from headatlas.cli.loading import load_shown
     from headatlas.cli.map import show_map
+    from headatlas.cli.page import page
     from headatlas.cli.plot import plot
     from headatlas.cli.relations import show_relations
     from headatlas.cli.report import report
@@ -47,6 +48,7 @@ def demo(
     for kind in ("agreement", "categories"):
         plot(out, kind=kind)
     report(out, out=str(Path(out) / "report.md"), as_json=False)
+    page(out, out=None, other=None)
     Console(soft_wrap=True, highlight=False).print(
         f"[dim]the atlas is in {escape(out)}; other figures: headatlas plot {escape(out)} --kind …; "
         f"one head: headatlas head {escape(out)} L23H2[/]"

@@ -7,7 +7,6 @@ import html
 import json
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 __all__ = ["page_of"]

@@ -1,0 +1,31 @@
+"""The bundle in the package is what its sources give; and the sources pass their own tests."""
+
+from __future__ import annotations
+
+import subprocess
+
+from page.building import BUNDLE, WEB, npm
+
+
+def run(*words, cwd=WEB):
+    told = subprocess.run([*npm("exec"), "--", *words], cwd=cwd, capture_output=True, text=True, timeout=600)
+    assert told.returncode == 0, told.stdout + told.stderr
+    return told.stdout
+
+
+def test_the_committed_bundle_is_that_of_the_sources(tmp_path):
+    run("vite", "build", "--outDir", str(tmp_path / "bundle"))
+    names = sorted(path.name for path in (tmp_path / "bundle").iterdir())
+    assert names == sorted(path.name for path in BUNDLE.iterdir()) == ["page.css", "page.js"]
+    for name in names:
+        assert (tmp_path / "bundle" / name).read_bytes() == (BUNDLE / name).read_bytes(), (
+            f"{name}: npm run build"
+        )
+
+
+def test_types():
+    run("tsc", "--noEmit")
+
+
+def test_units():
+    assert "passed" in run("vitest", "run")
