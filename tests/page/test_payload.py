@@ -134,7 +134,7 @@ def test_write_page(tmp_path):
     atlas = some_atlas()
     found = write_page(atlas, tmp_path / "deep" / "page.html", other=some_atlas(tasks=("sums",)))
     assert found.read_text().startswith("<!doctype html>")
-    with pytest.raises(RequestError, match="ends in .html"):
+    with pytest.raises(RequestError, match=r"ends in \.html"):
         write_page(atlas, tmp_path / "page.txt")
     with pytest.raises(AtlasError, match="nothing to show"):
         write_page(Atlas(atlas.spec, [], []), tmp_path / "empty.html")

@@ -40,7 +40,7 @@ export class App implements Host {
   private readonly tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
   private readonly card = h("div", { class: "card-body" });
   private readonly aside = h("aside", { class: "card", "aria-labelledby": "card-title", tabindex: -1 });
-  private readonly live = h("div", { class: "sr", "aria-live": "polite" });
+  private readonly live = h("div", { class: "sr", "aria-live": "polite", id: "live" });
   private readonly main = h("main", {});
   private readonly table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "all heads" });
   private tableKey = "";
