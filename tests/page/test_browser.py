@@ -170,7 +170,7 @@ def test_the_table_is_sorted_and_taken_along(visit, page, atlas, tmp_path):
 def test_looks(visit, page):
     opened = visit(page, "axes=layers&zero=top&colours=safe&theme=dark&cut=true")
     found = opened.page
-    assert "layers across, heads down" in text(found, '[data-map="Sums Always"] .axes')
+    assert "→ layer ↓ head" in text(found, '[data-map="Sums Always"] .axes')
     dark = found.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(map(int, re.findall(r"\d+", dark)[:3])) < 60
     found.locator("summary", has_text="Look").click()

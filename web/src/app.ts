@@ -238,8 +238,12 @@ export class App implements Host {
     const { atlas } = this;
     const found: HTMLElement[] = [];
     if (atlas.tasks.length) {
-      const rows = atlas.tasks.flatMap((task) =>
-        (["always", "any"] as const).map((over) => this.panel(`${task.title} ${WORDS[over]}`, () => this.agreement(task, over))),
+      const rows = atlas.tasks.map((task) =>
+        h(
+          "div",
+          { class: "both" },
+          ...(["always", "any"] as const).map((over) => this.panel(`${task.title} ${WORDS[over]}`, () => this.agreement(task, over))),
+        ),
       );
       found.push(
         h(
@@ -247,7 +251,7 @@ export class App implements Host {
           { id: "agreement" },
           h("h2", {}, "Which heads a task needs"),
           this.counts,
-          h("div", { class: "maps two" }, ...rows),
+          h("div", { class: "maps" }, ...rows),
           this.key(),
         ),
       );
@@ -549,7 +553,7 @@ export class App implements Host {
       const { axes } = this.state;
       const headsAcross = axes === "published" ? !found.layersAcross : axes === "heads";
       const half = phone ? window.innerWidth : (this.main.clientWidth - 26) / 2 - 28;
-      const width = headsAcross ? Math.max(220, Math.min(460, this.atlas.model.width * 26 + 26)) : Math.max(300, Math.min(640, half, this.atlas.model.layers * 18 + 26));
+      const width = headsAcross ? Math.max(200, Math.min(460, half, this.atlas.model.width * 20 + 26)) : Math.max(300, Math.min(640, half, this.atlas.model.layers * 18 + 26));
       const room = Math.min(width, (this.main.clientWidth || 700) - 8);
       panel.grid.draw(
         { ...found.look, dimmed: left, headsAcross, zeroAtBottom: this.state.zero === "bottom" },

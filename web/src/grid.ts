@@ -147,8 +147,8 @@ export class HeadGrid {
     const context = this.cells.getContext("2d");
     if (!context) return;
     paint(context, this.atlas, layout, look, this.cellWidth, this.cellHeight, getComputedStyle(this.element));
-    this.axes.textContent = look.headsAcross ? "heads across, layers up" : "layers across, heads up";
-    if (!look.zeroAtBottom) this.axes.textContent = this.axes.textContent.replace(" up", " down");
+    const up = look.zeroAtBottom ? "↑" : "↓";
+    this.axes.textContent = look.headsAcross ? `→ head ${up} layer` : `→ layer ${up} head`;
     this.mark(this.selected, this.hovered);
   }
 

@@ -1,0 +1,36 @@
+"""A picture of a page for the README.
+
+python scripts/page_picture.py --page atlas-demo/atlas.html --out docs/page.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+#: the head that the picture shows, and what is chosen
+STATE = "head=L23H4"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--page", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1400, "height": 940}, device_scale_factor=1)
+        page.goto(f"{arguments.page.resolve().as_uri()}#{STATE}")
+        page.wait_for_selector("#page[data-ready]")
+        page.screenshot(path=str(arguments.out))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
