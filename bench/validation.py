@@ -78,11 +78,10 @@ def _by_one_seed(model: Any, atlas: Any, task: str) -> dict[str, list[float]]:
     rows = read_rows(model, load_task(task), None, ITEMS).held_out
     counts = sorted({round(share * len(model.spec)) for share in SHARES})
     scores = atlas.scores(task)
-    maps = {"gating": [scores.isel(seed=seed) for seed in range(scores.sizes["seed"])]}
     orders = {
         "gating": [
             in_order(one["facilitation"].values, one["interference"].values, lot)
-            for lot, one in enumerate(maps["gating"])
+            for lot, one in enumerate(scores.isel(seed=seed) for seed in range(scores.sizes["seed"]))
         ]
     }
     for method in atlas.methods(task):

@@ -24,6 +24,8 @@ import { columns, csv, drawTable, sorted } from "./table";
 
 const WORDS: Readonly<Record<Over, string>> = { always: "Always", any: "Any", mean: "Mean" };
 
+const DARK = window.matchMedia("(prefers-color-scheme: dark)");
+
 interface Panel {
   readonly grid: HeadGrid;
   /** what it shows now; null hides it */
@@ -59,6 +61,7 @@ export class App implements Host {
     window.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.state.head) this.set({ head: "" });
     });
+    DARK.addEventListener("change", () => this.later());
     let width = window.innerWidth;
     window.addEventListener("resize", () => {
       if (window.innerWidth !== width) {
@@ -542,7 +545,8 @@ export class App implements Host {
   // Drawing
 
   private draw(): void {
-    document.documentElement.dataset["theme"] = this.state.theme;
+    const { theme } = this.state;
+    document.documentElement.dataset["theme"] = theme === "auto" ? (DARK.matches ? "dark" : "light") : theme;
     const left = dimmed(this.atlas, this.state);
     const phone = window.innerWidth < 720;
     for (const panel of this.panels) {

@@ -41,8 +41,7 @@ export interface Task {
   readonly seeds: readonly number[];
   readonly retain: Float32Array;
   readonly remove: Float32Array;
-  readonly settings: string;
-  readonly heldOut: string | null;
+  readonly made: string;
   readonly paths: readonly Path[] | null;
 }
 

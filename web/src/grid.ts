@@ -1,7 +1,7 @@
 // One map of all heads: cells on a canvas, one cell at a time for those who do not see it.
 import { layerOf, nameOf, type Atlas } from "./atlas";
 import type { Rgb } from "./colour";
-import { css } from "./colour";
+import { css, rgb } from "./colour";
 import { h } from "./dom";
 
 export interface Look {
@@ -298,7 +298,7 @@ function paint(
   const { columns, rows } = layout;
   const image = new ImageData(columns, rows);
   const data = new Uint32Array(image.data.buffer);
-  const back = [style.getPropertyValue("--panel-red"), style.getPropertyValue("--panel-green"), style.getPropertyValue("--panel-blue")].map(Number) as [number, number, number];
+  const back = rgb(style.getPropertyValue("--panel").trim());
   for (const place of atlas.places) {
     const { column, row } = layout.cell(place);
     let [red, green, blue] = look.colour(place);

@@ -149,6 +149,12 @@ class Atlas:
         known = [method for method in EFFECT_METHODS if (method, task) in self._effects]
         return (["gating"] if task in self.tasks else []) + known
 
+    @property
+    def effect_maps(self) -> list[tuple[str, str]]:
+        """(task, method) of all effects that were measured."""
+        tasks = dict.fromkeys(task for _, task in self.runs)
+        return [(task, method) for task in tasks for method in self.methods(task) if method != "gating"]
+
     def effects(self, task: str, method: str) -> xr.Dataset:
         """`effect` and `error` [seed, layer, head] by one of `EFFECT_METHODS`: above zero the head helps."""
         method = method_named(method)

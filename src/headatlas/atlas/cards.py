@@ -96,12 +96,7 @@ def _salient_of(atlas: Atlas) -> Callable[[Head], tuple[SalientToken, ...]]:
 
 
 def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
-    maps = [
-        (task, method, atlas.importance(task, method).values)
-        for task in dict.fromkeys(task for _, task in atlas.runs)
-        for method in atlas.methods(task)
-        if method != "gating"
-    ]
+    maps = [(task, method, atlas.importance(task, method).values) for task, method in atlas.effect_maps]
 
     def of(head: Head) -> tuple[EffectOfHead, ...]:
         here = head.layer, head.head

@@ -65,13 +65,7 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
 
 def _effects(atlas: Atlas) -> list[str]:
     """The heads with the largest effects, by method."""
-    known = [
-        (task, method)
-        for task in dict.fromkeys(task for _, task in atlas.runs)
-        for method in atlas.methods(task)
-        if method != "gating"
-    ]
-    if not known:
+    if not atlas.effect_maps:
         return []
     lines = [
         "",
@@ -80,7 +74,7 @@ def _effects(atlas: Atlas) -> list[str]:
         "| task, method | helps most | hurts most |",
         "|---|---|---|",
     ]
-    for task, method in known:
+    for task, method in atlas.effect_maps:
         effects = atlas.importance(task, method)
         each = [(float(effects[head.layer, head.head]), str(head)) for head in atlas.spec]
         each.sort(key=lambda one: -one[0])

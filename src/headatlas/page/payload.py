@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 
-from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, Run, find
+from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, find, made_how
 from headatlas.core import AtlasError, relation_words, title_of
 
 __all__ = ["SCHEMA_VERSION", "payload_of", "schema"]
@@ -63,9 +63,7 @@ def _atlas(atlas: Atlas) -> dict[str, Any]:
         "relations": _relations(atlas),
         "effects": [
             {"task": task, "method": method, "values": _floats(atlas.importance(task, method).values)}
-            for task in dict.fromkeys(run.task for run in atlas.runs.values())
-            for method in atlas.methods(task)
-            if method != "gating"
+            for task, method in atlas.effect_maps
         ],
         "labels": _labels(atlas),
         "salient": _salient(atlas),
@@ -121,31 +119,11 @@ def _tasks(atlas: Atlas) -> list[dict[str, Any]]:
                 "seeds": atlas.seeds(task),
                 "retain": _floats(gates.sel(fit="retain").values),
                 "remove": _floats(gates.sel(fit="remove").values),
-                "settings": _settings(atlas.run(task)),
-                "heldOut": _held_out(atlas, task),
+                "made": made_how(atlas, task),
                 "paths": _paths(atlas, task, room),
             }
         )
     return found
-
-
-def _settings(run: Run) -> str:
-    """How the gates were fitted, in a line."""
-    resolved = run.settings.get("resolved", {})
-    if not {"objective", "free", "pressed", "batch"} <= set(resolved):
-        return "imported"
-    updates = " + ".join(str(resolved[stage]["updates"]) for stage in ("free", "pressed"))
-    return f"objective {resolved['objective']}, {updates} updates, batch {resolved['batch']}"
-
-
-def _held_out(atlas: Atlas, task: str) -> str | None:
-    figures = atlas.summary(task).nll
-    if not {"baseline", "retain", "remove"} <= set(figures):
-        return None
-    return (
-        f"held-out loss {figures['baseline']:.2f} ungated, {figures['retain']:.2f} with G+, "
-        f"{figures['remove']:.2f} with G−"
-    )
 
 
 def _paths(atlas: Atlas, task: str, room: int) -> list[dict[str, Any]] | None:
