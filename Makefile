@@ -40,6 +40,7 @@ bench: .venv/ready-dev
 	$(PY) bench/relations.py report --out docs/relations.md
 	$(PY) bench/validation_page.py --out docs/results.md
 	$(PY) bench/plants.py report --out docs/plants.md
+	$(PY) bench/objective_page.py --out docs/objective.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

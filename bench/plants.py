@@ -178,7 +178,7 @@ def page(found: list[dict[str, Any]]) -> str:
         "\n".join(table(exceptions)),
         "## Gates that the published objective traps",
         "\n".join(trap_lines(found)),
-        "How both objectives do on a language model: [quick.md](quick.md).",
+        "How both objectives do on a language model: [objective.md](objective.md).",
         "## What is planted",
         "\n".join(stories(PLANTS | EXCEPTIONS)),
         "## Every plant",

@@ -157,7 +157,7 @@ def _claims(facts: dict[str, Any]) -> list[str]:
             "… interfering ones help by going",
             "the interval is above 0",
             _listed([f"{one['value']:+.3f}" for one in off["interference"]])
-            + ": G+ has them all but shut already",
+            + ": G+ has them all but shut already. Opened again they do harm ([objective.md](objective.md))",
             _verdict([one["low"] > 0 for one in off["interference"]]),
         ),
         (
@@ -194,6 +194,16 @@ def _against_best(task: str, table: dict[str, Any], part: str) -> str:
     return f"{task} {table['gating'][part]:.2f} against {best[0]:.2f} ({best[1]})"
 
 
+def _level(facts: dict[str, Any]) -> str:
+    """Where the interval of the difference in sufficiency leaves open which is better."""
+    close = [
+        one["about"].replace(", gating − ", " (") + ")"
+        for one in facts["findings"]
+        if ", gating − " in one["about"] and one["low"] <= 0 <= one["high"]
+    ]
+    return f" The interval of the difference has zero in it in {', '.join(close)}." if close else ""
+
+
 def _ahead(tables: dict[str, Any], part: str) -> str:
     """In how many tasks gating has the highest figure."""
     count = sum(
@@ -221,6 +231,7 @@ def _comparison(facts: dict[str, Any]) -> list[str]:
     for part, word in (("sufficiency", "Sufficiency"), ("necessity", "Necessity")):
         each = "; ".join(_against_best(task, table, part) for task, table in tables.items())
         lines.append(f"- **{word}**: gating is {_ahead(tables, part)}; against the best other method {each}.")
+    lines[0] += _level(facts)
     sums = [
         f"{task} {one['attribute-integrated']['sum']:+.1f} of {one['attribute-integrated']['whole']:+.1f}"
         for task, one in facts["effects"].items()
