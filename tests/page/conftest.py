@@ -15,6 +15,8 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-quic",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
+#: pictures of what the tests saw; kept for people to look at, never compared
+PICTURES = Path(__file__).parents[2] / "artefacts" / "page"
 WIDE, PHONE = {"width": 1400, "height": 1000}, {"width": 380, "height": 780}
 
 
@@ -58,3 +60,14 @@ def visit(browser):
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def keep():
+    """keep(page, name) writes a picture of the page as it is."""
+
+    def picture(page: Any, name: str, **options: Any) -> None:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png", **options)
+
+    return picture

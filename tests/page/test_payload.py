@@ -39,6 +39,7 @@ def with_tokens(plain):
     """With relations of two categories, and salient tokens that are hard to show."""
     draw = np.random.default_rng(1)
     shape = plain.spec.shape
+    there = np.arange(shape[1]) < np.array(plain.spec.heads)[:, None]
     runs = [*plain.runs.values(), *(Run("relations", name, "id") for name in ("copying", "<b>mine</b>"))]
     facts = {"kind": "static", "pairs": 40, "single": 40, "listed": 40, "k": 1}
     scores = [
@@ -46,7 +47,7 @@ def with_tokens(plain):
             "relations",
             name,
             "id",
-            draw.uniform(size=(2, *shape)).astype(np.float32),
+            np.where(there, draw.uniform(size=(2, *shape)), np.nan).astype(np.float32),
             {**facts, "category": category},
         )
         for name, category in (("copying", "algorithmic"), ("<b>mine</b>", "own"))

@@ -1,35 +1,41 @@
 // The page: what the reader has chosen, and everything that is drawn from it.
+import { nameOf, placeOf, type Atlas } from "./atlas";
 import { drawCard } from "./card";
-import { nameOf, placeOf, type Atlas, type Task } from "./atlas";
-import { PALETTES, blend, categoryColours, css, diverging, heat, rgb, type Palette, type Rgb } from "./colour";
+import { comparison, sameShape } from "./compare";
+import { makeControls, type Controls } from "./controls";
+import { fileName, h, labelled, put, select } from "./dom";
 import { download, downloadPng } from "./download";
-import { h, labelled, percent, put, select } from "./dom";
 import { dimmed } from "./filter";
-import { HeadGrid, type Host, type Look } from "./grid";
+import { HeadGrid, type Host } from "./grid";
+import { legendPart } from "./legend";
 import {
-  OVER,
-  ROLES,
-  SCORES,
-  categoryMaps,
-  categoryWords,
-  count,
-  profiles,
-  scoreMap,
-  share,
-  type Over,
-  type Score,
-} from "./scores";
+  OVER_WORDS,
+  agreement,
+  between,
+  categories,
+  categoryLegend,
+  choices,
+  difference,
+  paletteOf,
+  roleLegend,
+  single,
+  type Shown,
+  type View,
+} from "./looks";
+import { SCORES, count, profiles, scoreMap, type Score } from "./scores";
+import { roomFor, type Kind } from "./room";
 import { DEFAULTS, decodeState, encode, type State } from "./state";
 import { columns, csv, drawTable, sorted } from "./table";
-
-const WORDS: Readonly<Record<Over, string>> = { always: "Always", any: "Any", mean: "Mean" };
+import { wordsPart } from "./words";
 
 const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 
 interface Panel {
   readonly grid: HeadGrid;
+  readonly kind: Kind;
   /** what it shows now; null hides it */
-  readonly look: () => { title: string; note?: string; look: Omit<Look, "dimmed" | "headsAcross" | "zeroAtBottom">; layersAcross?: boolean } | null;
+  readonly shown: (view: View) => Shown | null;
+  readonly scale: HTMLElement;
 }
 
 export class App implements Host {
@@ -39,14 +45,17 @@ export class App implements Host {
   private hovered: number | null = null;
   private profiles: Float32Array[] = [];
   private waiting = false;
+  private controls: Controls | null = null;
+  private tableKey = "";
   private readonly tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
   private readonly card = h("div", { class: "card-body" });
   private readonly aside = h("aside", { class: "card", "aria-labelledby": "card-title", tabindex: -1 });
   private readonly live = h("div", { class: "sr", "aria-live": "polite", id: "live" });
-  private readonly main = h("main", {});
+  private readonly main = h("main", { id: "main" });
   private readonly table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "all heads" });
-  private tableKey = "";
   private readonly counts = h("p", { class: "counts", "aria-live": "polite" });
+  private readonly roles = h("ul", { class: "legend", id: "key" });
+  private readonly kinds = h("ul", { class: "legend", id: "legend" });
 
   constructor(
     private readonly root: HTMLElement,
@@ -77,7 +86,7 @@ export class App implements Host {
     this.tip.hidden = !at;
     if (at) {
       this.tip.textContent = at.text;
-      this.tip.style.left = `${Math.min(at.x + 14, window.innerWidth - this.tip.offsetWidth - 8)}px`;
+      this.tip.style.left = `${Math.max(4, Math.min(at.x + 14, window.innerWidth - this.tip.offsetWidth - 8))}px`;
       this.tip.style.top = `${at.y + 16}px`;
     }
     if (place !== this.hovered) {
@@ -86,8 +95,9 @@ export class App implements Host {
     }
   }
 
-  choose(place: number): void {
+  choose(place: number, words?: string): void {
     this.set({ head: nameOf(this.atlas, place) });
+    if (words) this.live.textContent = words;
   }
 
   // State
@@ -96,20 +106,29 @@ export class App implements Host {
     return this.atlases[this.state.atlas] ?? (this.atlases[0] as Atlas);
   }
 
+  private view(): View {
+    return { atlas: this.atlas, state: this.state };
+  }
+
   /** What an address may ask for and this atlas does not have is as by default. */
   private sound(state: State): State {
     const atlas = this.atlases[state.atlas] ?? (this.atlases[0] as Atlas);
     const tasks = atlas.tasks.map((task) => task.name);
     const keep = (name: string, known: readonly string[]): string => (known.includes(name) ? name : "");
+    const head = placeOf(atlas, state.head);
+    const last = atlas.model.layers - 1;
     return {
       ...state,
       atlas: this.atlases[state.atlas] ? state.atlas : 0,
-      head: placeOf(atlas, state.head) === null ? "" : nameOf(atlas, placeOf(atlas, state.head) as number),
+      head: head === null ? "" : nameOf(atlas, head),
       task: keep(state.task, tasks),
       category: keep(state.category, atlas.categories),
       relation: keep(state.relation, atlas.relations.map((one) => one.name)),
+      show: keep(state.show, choices(atlas).map(([key]) => key)),
       one: keep(state.one, tasks) || (tasks[0] ?? ""),
       other: keep(state.other, tasks) || (tasks[1] ?? tasks[0] ?? ""),
+      from: Math.max(0, Math.min(last, Math.round(state.from))),
+      to: state.to < 0 || state.to >= last ? -1 : Math.round(state.to),
     };
   }
 
@@ -122,6 +141,7 @@ export class App implements Host {
       this.build();
       return;
     }
+    this.controls?.sync(this.state);
     const only = Object.keys(change).length === 1 && "head" in change;
     if (only) {
       this.markAll();
@@ -143,95 +163,87 @@ export class App implements Host {
     return this.state.head ? placeOf(this.atlas, this.state.head) : null;
   }
 
-  private palette(): Palette {
-    return PALETTES[this.state.colours] as Palette;
+  private find(text: string): void {
+    const place = placeOf(this.atlas, text);
+    if (place !== null) {
+      this.choose(place, `${nameOf(this.atlas, place)} is chosen`);
+      return;
+    }
+    const wanted = text.toLowerCase();
+    const all = this.atlas.relations;
+    const relation = wanted
+      ? (all.find((one) => one.title.toLowerCase() === wanted || one.name === wanted) ??
+        all.find((one) => one.title.toLowerCase().includes(wanted) || one.name.includes(wanted)))
+      : undefined;
+    if (relation) {
+      this.set({ relation: relation.name, show: `relation|${relation.name}` });
+      const show = document.getElementById("show") as HTMLSelectElement | null;
+      if (show) show.value = this.state.show;
+      this.live.textContent = `heads that implement ${relation.title}`;
+    } else this.live.textContent = text ? `nothing is called ${text}` : "";
   }
 
   // Building
 
   private build(): void {
     const { atlas } = this;
-    const { model } = atlas;
     this.profiles = profiles(atlas);
     this.panels = [];
     this.tableKey = "";
-    const seeds = atlas.tasks.map((task) => `${task.title} (${task.seeds.length} seeds)`);
-    const facts = [
-      `${atlas.places.length.toLocaleString("en")} heads in ${model.layers} layers`,
-      ...(seeds.length ? [seeds.join(", ")] : []),
-      ...(atlas.relations.length ? [`${atlas.relations.length} relations`] : []),
-    ];
-    const header = h(
-      "header",
-      {},
-      h("h1", {}, model.name),
-      h("p", {}, facts.join(" · ")),
-      this.atlases.length > 1
-        ? labelled(
-            "Model",
-            select(
-              this.atlases.map((one, number) => [String(number), one.model.name] as const),
-              String(this.state.atlas),
-              (value) => this.set({ atlas: Number(value), head: "", one: "", other: "", task: "" }),
-              { id: "model" },
-            ),
-          )
-        : null,
-    );
-    put(this.main, this.words(), ...this.sections());
+    this.controls = makeControls(atlas, (change) => this.set(change), (text) => this.find(text));
+    put(this.main, wordsPart(atlas), ...this.sections());
     put(this.aside, this.card);
     put(
       this.root,
       h("a", { class: "skip", href: "#main" }, "to the maps"),
-      header,
-      this.controls(),
+      this.header(),
+      this.controls.element,
       h("div", { class: "columns" }, this.main, this.aside),
       this.live,
       this.tip,
     );
-    this.main.id = "main";
+    this.controls.sync(this.state);
     this.draw();
   }
 
-  private words(): HTMLElement {
+  private header(): HTMLElement {
     const { atlas } = this;
-    const byQuestion = new Map<string, HTMLElement[]>();
-    for (const one of atlas.findings) {
-      const p = one.adjusted === null ? "" : ` (adjusted p ${one.adjusted < 0.001 ? "< 0.001" : one.adjusted.toFixed(3)})`;
-      const said = one.published ? h("span", { class: "note" }, ` Published, of other models: ${one.published}.`) : null;
-      const item = h("li", {}, `${one.text}${p}`, said);
-      byQuestion.set(one.question, [...(byQuestion.get(one.question) ?? []), item]);
-    }
+    const seeds = atlas.tasks.map((task) => `${task.title} (${task.seeds.length} seed${task.seeds.length > 1 ? "s" : ""})`);
+    const facts = [
+      `${atlas.places.length.toLocaleString("en")} heads in ${atlas.model.layers} layers`,
+      ...(seeds.length ? [seeds.join(", ")] : []),
+      ...(atlas.relations.length ? [`${atlas.relations.length} relations`] : []),
+    ];
+    const models = this.atlases.map((one, number) => [String(number), one.model.name] as const);
+    const other = (value: string): void => this.set({ atlas: Number(value), head: "", one: "", other: "", task: "" });
     return h(
-      "section",
-      { class: "words", id: "words" },
-      h("h2", {}, "In words"),
-      h("ul", {}, ...atlas.headlines.map((text) => h("li", {}, text))),
-      h(
-        "details",
-        {},
-        h("summary", {}, `all ${atlas.findings.length} findings`),
-        ...[...byQuestion].map(([question, items]) => h("div", {}, h("h3", {}, question), h("ul", {}, ...items))),
-      ),
+      "header",
+      {},
+      h("h1", {}, atlas.model.name),
+      h("p", {}, facts.join(" · ")),
+      models.length > 1 ? labelled("Model", select(models, String(this.state.atlas), other, { id: "model" })) : null,
     );
   }
 
-  private panel(name: string, look: Panel["look"]): HTMLElement {
+  /** A map with its buttons. */
+  private panel(name: string, kind: Kind, shown: Panel["shown"]): HTMLElement {
     const grid = new HeadGrid(this.atlas, this, name);
-    this.panels.push({ grid, look });
-    const save = (kind: string, work: () => void): HTMLElement => {
-      const button = h("button", { type: "button", class: "save", "aria-label": `${name} as ${kind}` }, kind);
+    const scale = h("div", { class: "scale" });
+    this.panels.push({ grid, kind, shown, scale });
+    const save = (format: string, work: () => void): HTMLElement => {
+      const button = h("button", { type: "button", class: "save", "aria-label": `${name} as ${format}` }, format);
       button.addEventListener("click", work);
       return button;
     };
-    const file = `${this.atlas.model.name}-${name}`.replace(/[^A-Za-z0-9._-]+/g, "-");
+    const file = fileName(`${this.atlas.model.name}-${name}`);
     grid.element.append(
+      scale,
       h(
         "figcaption",
         { class: "saves" },
         grid.axes,
         save("SVG", () => download(`${file}.svg`, grid.toSvg(), "image/svg+xml")),
-        save("PNG", () => downloadPng(`${file}.png`, grid.canvas())),
+        save("PNG", () => downloadPng(`${file}.png`, grid.toSvg())),
       ),
     );
     return grid.element;
@@ -239,334 +251,134 @@ export class App implements Host {
 
   private sections(): HTMLElement[] {
     const { atlas } = this;
-    const found: HTMLElement[] = [];
-    if (atlas.tasks.length) {
-      const rows = atlas.tasks.map((task) =>
+    return [
+      ...(atlas.tasks.length ? [this.agreementSection()] : []),
+      ...(atlas.relations.length ? [this.categorySection()] : []),
+      h("div", { class: "pair" }, this.singleSection(), ...(atlas.tasks.length > 1 ? [this.differenceSection()] : [])),
+      ...(this.atlases.length > 1 ? [this.modelSection()] : []),
+      this.headsSection(),
+    ];
+  }
+
+  private agreementSection(): HTMLElement {
+    const pairs = this.atlas.tasks.map((task) =>
+      h(
+        "div",
+        {},
+        h("h3", {}, task.title),
         h(
           "div",
           { class: "both" },
-          ...(["always", "any"] as const).map((over) => this.panel(`${task.title} ${WORDS[over]}`, () => this.agreement(task, over))),
+          ...(["always", "any"] as const).map((over) =>
+            this.panel(`${task.title} ${OVER_WORDS[over]}`, "agreement", (view) => agreement(view, task, over)),
+          ),
         ),
-      );
-      found.push(
-        h(
-          "section",
-          { id: "agreement" },
-          h("h2", {}, "Which heads a task needs"),
-          this.counts,
-          h("div", { class: "maps" }, ...rows),
-          this.key(),
-        ),
-      );
-    }
-    if (atlas.relations.length) {
-      const each = ["", ...atlas.categories].map((name) =>
-        this.panel(name ? `Category ${name}` : "All categories", () => this.categoryMap(name)),
-      );
-      found.push(
-        h(
-          "section",
-          { id: "categories" },
-          h("h2", {}, "What heads are by their weights"),
-          h("div", { class: "maps" }, ...each),
-          h("ul", { class: "legend", id: "legend" }),
-        ),
-      );
-    }
-    const pair = h("div", { class: "pair" });
-    found.push(pair);
-    pair.append(
-      h(
-        "section",
-        { id: "single" },
-        h("h2", {}, "One score"),
-        labelled("Show", select(this.choices(), this.state.show || (this.choices()[0]?.[0] ?? ""), (show) => this.set({ show }), { id: "show" })),
-        h("div", { class: "maps" }, this.panel("One score", () => this.single())),
       ),
     );
-    if (atlas.tasks.length > 1) {
-      const tasks = atlas.tasks.map((task) => [task.name, task.title] as const);
-      pair.append(
-        h(
-          "section",
-          { id: "difference" },
-          h("h2", {}, "Two tasks compared"),
-          h(
-            "div",
-            { class: "fields" },
-            labelled("Task", select(tasks, this.state.one, (one) => this.set({ one }), { id: "one" })),
-            labelled("less", select(tasks, this.state.other, (other) => this.set({ other }), { id: "other" })),
-            labelled("in", select(SCORES.map((one) => [one, one] as const), this.state.score, (score) => this.set({ score: score as Score }))),
-          ),
-          h("div", { class: "maps" }, this.panel("Difference", () => this.difference())),
-        ),
-      );
-    }
-    if (this.atlases.length > 1) found.push(...this.modelSection());
+    return h(
+      "section",
+      { id: "agreement" },
+      h("div", { class: "heading" }, h("h2", {}, "Which heads a task needs"), this.roles),
+      h("div", { class: "maps" }, ...pairs),
+      this.counts,
+    );
+  }
+
+  private categorySection(): HTMLElement {
+    const each = ["", ...this.atlas.categories].map((name) =>
+      this.panel(name ? `Category ${name}` : "All categories", "category", (view) => categories(view, name)),
+    );
+    return h(
+      "section",
+      { id: "categories" },
+      h("div", { class: "heading" }, h("h2", {}, "What heads are by their weights"), this.kinds),
+      h("div", { class: "maps" }, ...each),
+    );
+  }
+
+  private singleSection(): HTMLElement {
+    const all = choices(this.atlas);
+    const chosen = this.state.show || (all[0]?.[0] ?? "");
+    return h(
+      "section",
+      { id: "single" },
+      h("h2", {}, "One score"),
+      labelled("Show", select(all, chosen, (show) => this.set({ show }), { id: "show" })),
+      h("div", { class: "maps" }, this.panel("One score", "one", single)),
+    );
+  }
+
+  private differenceSection(): HTMLElement {
+    const tasks = this.atlas.tasks.map((task) => [task.name, task.title] as const);
+    return h(
+      "section",
+      { id: "difference" },
+      h("h2", {}, "Two tasks compared"),
+      h(
+        "div",
+        { class: "fields" },
+        labelled("Task", select(tasks, this.state.one, (one) => this.set({ one }), { id: "one" })),
+        labelled("less", select(tasks, this.state.other, (other) => this.set({ other }), { id: "other" })),
+        this.scoreChoice("score"),
+      ),
+      h("div", { class: "maps" }, this.panel("Difference", "one", difference)),
+    );
+  }
+
+  private scoreChoice(id: string): HTMLElement {
+    const all = SCORES.map((one) => [one, one] as const);
+    const change = (score: string): void => {
+      this.set({ score: score as Score });
+      for (const other of document.querySelectorAll<HTMLSelectElement>("select.score")) other.value = score;
+    };
+    return labelled("in", select(all, this.state.score, change, { id, class: "score" }));
+  }
+
+  private modelSection(): HTMLElement {
+    const other = this.atlases[1 - this.state.atlas] as Atlas;
+    const common = this.atlas.tasks.filter((task) => other.tasks.some((one) => one.name === task.name));
+    const maps = sameShape(this.atlas, other) && common.length;
+    return h(
+      "section",
+      { id: "models" },
+      h("h2", {}, `${this.atlas.model.name} and ${other.model.name}`),
+      h("div", { class: "scroll", id: "comparison", tabindex: 0, role: "region", "aria-label": "two models compared" }),
+      maps ? h("div", { class: "fields" }, this.scoreChoice("score-models")) : null,
+      maps
+        ? h("div", { class: "maps" }, ...common.map((task) => this.panel(`${task.title} between models`, "one", (view) => between(view, task, other))))
+        : h("p", { class: "note" }, common.length ? "Their heads lie differently: there is no head to take from another." : "They have no task in common."),
+    );
+  }
+
+  private headsSection(): HTMLElement {
     const save = h("button", { type: "button", id: "csv" }, "these heads as CSV");
     save.addEventListener("click", () => {
       const all = columns(this.atlas, this.state);
-      download(`${this.atlas.model.name}-heads.csv`.replace(/[^A-Za-z0-9._-]+/g, "-"), csv(this.left(all), all), "text/csv");
+      download(fileName(`${this.atlas.model.name}-heads`) + ".csv", csv(this.left(all), all), "text/csv");
     });
-    found.push(h("section", { id: "heads" }, h("h2", {}, "All heads"), save, this.table));
-    return found;
-  }
-
-  private modelSection(): HTMLElement[] {
-    const other = this.atlases[1 - this.state.atlas] as Atlas;
-    const common = this.atlas.tasks.filter((task) => other.tasks.some((one) => one.name === task.name));
-    const same = other.model.layers === this.atlas.model.layers && other.model.width === this.atlas.model.width;
-    if (!same || !common.length) {
-      return [
-        h(
-          "section",
-          { id: "models" },
-          h("h2", {}, "Two models compared"),
-          h("p", {}, same ? "They have no task in common." : "They differ in shape: there is no head to compare with another."),
-        ),
-      ];
-    }
-    return [
-      h(
-        "section",
-        { id: "models" },
-        h("h2", {}, `${this.atlas.model.name} less ${other.model.name}`),
-        h("div", { class: "maps two" }, ...common.map((task) => this.panel(`${task.title} between models`, () => this.between(task, other)))),
-      ),
-    ];
-  }
-
-  /** What the colours of the agreement maps mean. */
-  private key(): HTMLElement {
-    return h("ul", { class: "legend", id: "key" });
-  }
-
-  private choices(): (readonly [string, string])[] {
-    const { atlas } = this;
-    return [
-      ...atlas.tasks.flatMap((task) =>
-        SCORES.flatMap((score) => OVER.map((over) => [`task|${task.name}|${score}|${over}`, `${task.title}: ${score}, ${WORDS[over].toLowerCase()}`] as const)),
-      ),
-      ...atlas.relations.map((one) => [`relation|${one.name}`, `relation: ${one.title}`] as const),
-      ...atlas.effects.map((one) => [`effect|${one.task}|${one.method}`, `effect: ${one.task}, ${one.method}`] as const),
-    ];
-  }
-
-  private controls(): HTMLElement {
-    const { atlas, state } = this;
-    const slider = (key: "threshold" | "implements", text: string): HTMLElement => {
-      const output = h("output", {}, state[key].toFixed(2));
-      const input = h("input", { type: "range", min: 0, max: 1, step: 0.01, value: state[key], id: key });
-      input.addEventListener("input", () => {
-        output.textContent = Number(input.value).toFixed(2);
-        this.set({ [key]: Number(input.value) });
-      });
-      return h("label", { class: "field" }, h("span", {}, text), input, output);
-    };
-    const search = h("input", { type: "search", id: "search", placeholder: "L5H3 or a relation", list: "known", autocomplete: "off" });
-    search.addEventListener("change", () => this.find(search));
-    const cut = h("input", { type: "checkbox", id: "cut" });
-    cut.checked = state.cut;
-    cut.addEventListener("change", () => this.set({ cut: cut.checked }));
-    const layer = (key: "from" | "to", text: string, value: number): HTMLElement => {
-      const input = h("input", { type: "number", min: 0, max: atlas.model.layers - 1, value, id: key });
-      input.addEventListener("change", () => this.set({ [key]: Math.max(0, Math.min(atlas.model.layers - 1, Number(input.value) || 0)) }));
-      return labelled(text, input);
-    };
-    const option = (values: readonly string[], none: string): (readonly [string, string])[] => [["", none], ...values.map((one) => [one, one] as const)];
-    const reset = h("button", { type: "button", id: "reset" }, "no filters");
-    reset.addEventListener("click", () => {
-      const { role, task, when, category, relation, from, to } = DEFAULTS;
-      this.set({ role, task, when, category, relation, from, to });
-      this.build();
-    });
-    const last = state.to < 0 ? atlas.model.layers - 1 : state.to;
-    return h(
-      "form",
-      { class: "controls", role: "search", "aria-label": "choose what is shown" },
-      h("datalist", { id: "known" }, ...atlas.relations.map((one) => h("option", { value: one.title }))),
-      labelled("Find", search),
-      atlas.tasks.length ? slider("threshold", "Role from") : null,
-      atlas.tasks.length ? labelled("cut at it", cut) : null,
-      atlas.relations.length ? slider("implements", "Relation from") : null,
-      atlas.relations.length
-        ? labelled("Direction", select([["promote", "promotes"], ["suppress", "suppresses"]], state.direction, (value) => this.set({ direction: value as State["direction"] }), { id: "direction" }))
-        : null,
-      h(
-        "details",
-        { class: "more", open: dimmed(atlas, state) !== null },
-        h("summary", {}, "Filter"),
-        h(
-          "div",
-          { class: "fields" },
-          atlas.tasks.length ? labelled("Role", select(option(ROLES, "any role"), state.role, (role) => this.set({ role }), { id: "role" })) : null,
-          atlas.tasks.length
-            ? labelled("in", select([["", "any task"], ...atlas.tasks.map((task) => [task.name, task.title] as const)], state.task, (task) => this.set({ task }), { id: "task" }))
-            : null,
-          atlas.tasks.length ? labelled("seeds", select(OVER.map((one) => [one, WORDS[one]] as const), state.when, (when) => this.set({ when: when as Over }), { id: "when" })) : null,
-          atlas.relations.length ? labelled("Category", select(option(atlas.categories, "any"), state.category, (category) => this.set({ category }), { id: "category" })) : null,
-          layer("from", "Layers from", state.from),
-          layer("to", "to", last),
-          reset,
-        ),
-      ),
-      h(
-        "details",
-        { class: "more" },
-        h("summary", {}, "Look"),
-        h(
-          "div",
-          { class: "fields" },
-          labelled("Axes", select([["published", "as published"], ["heads", "heads across"], ["layers", "layers across"]], state.axes, (axes) => this.set({ axes: axes as State["axes"] }), { id: "axes" })),
-          labelled("Layer 0", select([["bottom", "at the bottom"], ["top", "at the top"]], state.zero, (zero) => this.set({ zero: zero as State["zero"] }), { id: "zero" })),
-          labelled("Colours", select([["paper", "as published"], ["safe", "colour-blind safe"]], state.colours, (colours) => this.set({ colours: colours as State["colours"] }), { id: "colours" })),
-          labelled("Theme", select([["auto", "as the system"], ["light", "light"], ["dark", "dark"]], state.theme, (theme) => this.set({ theme: theme as State["theme"] }), { id: "theme" })),
-        ),
-      ),
-    );
-  }
-
-  private find(input: HTMLInputElement): void {
-    const text = input.value.trim();
-    const place = placeOf(this.atlas, text);
-    if (place !== null) {
-      this.set({ head: nameOf(this.atlas, place) });
-      this.live.textContent = `${nameOf(this.atlas, place)} is chosen`;
-      return;
-    }
-    const wanted = text.toLowerCase();
-    const relation = wanted && this.atlas.relations.find((one) => one.title.toLowerCase() === wanted || one.name === wanted)
-      || (wanted && this.atlas.relations.find((one) => one.title.toLowerCase().includes(wanted)));
-    if (relation) {
-      this.set({ relation: relation.name, show: `relation|${relation.name}` });
-      const show = document.getElementById("show") as HTMLSelectElement | null;
-      if (show) show.value = `relation|${relation.name}`;
-      this.live.textContent = `heads that implement ${relation.title}`;
-    } else this.live.textContent = text ? `nothing is called ${text}` : "";
-  }
-
-  // What maps show
-
-  private agreement(task: Task, over: "always" | "any"): ReturnType<Panel["look"]> {
-    const helping = scoreMap(task, "facilitation", over);
-    const hurting = scoreMap(task, "interference", over);
-    const { threshold, cut } = this.state;
-    const least = Math.fround(threshold);
-    const palette = this.palette();
-    const at = (map: Float32Array, place: number): number => {
-      const value = map[place] ?? 0;
-      return cut ? Number(value >= least) : value;
-    };
-    return {
-      title: `${task.title} (${WORDS[over]})`,
-      note: `${percent(share(this.atlas, helping, threshold))} help, ${percent(share(this.atlas, hurting, threshold))} hurt`,
-      look: {
-        colour: (place) => blend(palette, at(helping, place), at(hurting, place)),
-        words: (place) => `facilitation ${(helping[place] ?? NaN).toFixed(2)}, interference ${(hurting[place] ?? NaN).toFixed(2)}`,
-      },
-    };
-  }
-
-  private categoryMap(name: string): ReturnType<Panel["look"]> {
-    const { atlas } = this;
-    const { direction } = this.state;
-    const colours = categoryColours(this.palette(), atlas.categories);
-    const rgbs = new Map([...colours].map(([word, hex]) => [word, rgb(hex)] as const));
-    const words = categoryWords(atlas, direction, this.state.implements);
-    const map = name ? categoryMaps(atlas, direction, this.state.implements).get(name) : null;
-    const word = (place: number): string => (map ? (map[place] ? name : "") : (words[place] ?? ""));
-    const total = atlas.places.filter((place) => word(place)).length;
-    return {
-      title: name ? name[0]?.toUpperCase() + name.slice(1) : "All categories",
-      note: `${total} heads`,
-      layersAcross: true,
-      look: {
-        colour: (place) => rgbs.get(word(place)) as Rgb,
-        words: (place) => word(place) || "unclassified",
-      },
-    };
-  }
-
-  private single(): ReturnType<Panel["look"]> {
-    const show = this.state.show || this.choices()[0]?.[0] || "";
-    const [kind, first = "", second = "", third = ""] = show.split("|");
-    const palette = this.palette();
-    if (kind === "effect") {
-      const effect = this.atlas.effects.find((one) => one.task === first && one.method === second);
-      if (!effect) return null;
-      const sizes = this.atlas.places.map((place) => Math.abs(effect.values[place] ?? 0)).sort((one, other) => one - other);
-      const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1;
-      return {
-        title: `${first}: ${second}`,
-        note: `±${most.toPrecision(2)} nats`,
-        look: {
-          colour: (place) => diverging(palette, (effect.values[place] ?? 0) / most),
-          words: (place) => `${(effect.values[place] ?? NaN).toFixed(3)} nats`,
-        },
-      };
-    }
-    const relation = kind === "relation" ? this.atlas.relations.find((one) => one.name === first) : undefined;
-    const task = kind === "task" ? this.atlas.tasks.find((one) => one.name === first) : undefined;
-    const map = relation ? relation[this.state.direction] : task ? scoreMap(task, second as Score, third as Over) : null;
-    if (!map) return null;
-    const least = relation ? this.state.implements : this.state.threshold;
-    return {
-      title: relation ? `${relation.title} (${this.state.direction})` : `${task?.title}: ${second}, ${third}`,
-      note: `${count(this.atlas, map, least)} heads from ${least.toFixed(2)}`,
-      layersAcross: Boolean(relation),
-      look: { colour: (place) => heat(palette, map[place] ?? 0), words: (place) => (map[place] ?? NaN).toFixed(2) },
-    };
-  }
-
-  private difference(): ReturnType<Panel["look"]> {
-    const [one, other] = [this.state.one, this.state.other].map((name) => this.atlas.tasks.find((task) => task.name === name));
-    if (!one || !other) return null;
-    return this.less(`${one.title} less ${other.title}`, scoreMap(one, this.state.score, "mean"), scoreMap(other, this.state.score, "mean"));
-  }
-
-  private between(task: Task, atlas: Atlas): ReturnType<Panel["look"]> {
-    const other = atlas.tasks.find((one) => one.name === task.name);
-    if (!other) return null;
-    return this.less(task.title, scoreMap(task, this.state.score, "mean"), scoreMap(other, this.state.score, "mean"));
-  }
-
-  private less(title: string, one: Float32Array, other: Float32Array): ReturnType<Panel["look"]> {
-    const palette = this.palette();
-    return {
-      title,
-      note: `mean ${this.state.score}`,
-      look: {
-        colour: (place) => diverging(palette, (one[place] ?? 0) - (other[place] ?? 0)),
-        words: (place) => `${(one[place] ?? NaN).toFixed(2)} less ${(other[place] ?? NaN).toFixed(2)}`,
-      },
-    };
+    return h("section", { id: "heads" }, h("h2", {}, "All heads"), save, this.table);
   }
 
   // Drawing
 
   private draw(): void {
-    const { theme } = this.state;
+    const { theme, axes, zero } = this.state;
     document.documentElement.dataset["theme"] = theme === "auto" ? (DARK.matches ? "dark" : "light") : theme;
+    const view = this.view();
     const left = dimmed(this.atlas, this.state);
-    const phone = window.innerWidth < 720;
-    for (const panel of this.panels) {
-      const found = panel.look();
-      panel.grid.element.hidden = !found;
+    const key = `${document.documentElement.dataset["theme"]} ${left?.join("") ?? ""}`;
+    const inside = this.main.clientWidth;
+    for (const { grid, kind, shown, scale } of this.panels) {
+      const found = shown(view);
+      grid.element.hidden = !found;
       if (!found) continue;
-      panel.grid.setTitle(found.title, found.note);
-      const { axes } = this.state;
       const headsAcross = axes === "published" ? !found.layersAcross : axes === "heads";
-      const half = phone ? window.innerWidth : (this.main.clientWidth - 26) / 2 - 28;
-      const width = headsAcross ? Math.max(200, Math.min(460, half, this.atlas.model.width * 20 + 26)) : Math.max(300, Math.min(640, half, this.atlas.model.layers * 18 + 26));
-      const room = Math.min(width, (this.main.clientWidth || 700) - 8);
-      panel.grid.draw(
-        { ...found.look, dimmed: left, headsAcross, zeroAtBottom: this.state.zero === "bottom" },
-        { width: phone ? Math.min(room, window.innerWidth - 40) : room, height: headsAcross ? 420 : 380 },
-      );
+      grid.draw(found, { dimmed: left, key, headsAcross, zeroAtBottom: zero === "bottom" }, roomFor(this.atlas, kind, headsAcross, inside));
+      put(scale, "stops" in found.legend ? legendPart(found.legend) : null);
     }
     this.markAll();
     this.drawLegends();
-    this.drawCounts(left);
+    this.drawCounts();
     this.drawCard();
     this.drawTable();
   }
@@ -577,53 +389,35 @@ export class App implements Host {
   }
 
   private drawLegends(): void {
-    const palette = this.palette();
-    const item = (colour: string, text: string): HTMLElement => {
-      const box = h("span", { class: "swatch" });
-      box.style.background = colour;
-      return h("li", {}, box, text);
-    };
-    const key = document.getElementById("key");
-    if (key) {
-      put(
-        key,
-        item(css(palette.helps), "facilitates"),
-        item(css(palette.hurts), "interferes"),
-        item(css(palette.both), "both (in different seeds)"),
-        item(css(palette.neither), "neither"),
-      );
-    }
-    const legend = document.getElementById("legend");
-    if (legend) {
-      const words = new Set(categoryWords(this.atlas, this.state.direction, this.state.implements));
-      const colours = categoryColours(palette, this.atlas.categories);
-      put(legend, ...[...colours].filter(([word]) => words.has(word) || this.atlas.categories.includes(word)).map(([word, colour]) => item(colour, word || "unclassified")));
-    }
+    put(this.roles, ...legendPart(roleLegend(paletteOf(this.state))).childNodes);
+    put(this.kinds, ...legendPart(categoryLegend(this.view())).childNodes);
+    const models = document.getElementById("comparison");
+    if (models) put(models, comparison(this.atlases, this.state));
   }
 
-  private drawCounts(left: Uint8Array | null): void {
+  private drawCounts(): void {
     const { atlas, state } = this;
-    const shown = left ? atlas.places.filter((place) => !left[place]).length : atlas.places.length;
     const parts = atlas.tasks.map((task) => {
-      const both = (over: "always" | "any"): string => String(count(atlas, scoreMap(task, "facilitation", over), state.threshold));
-      return `${task.title}: ${both("always")} heads facilitate always, ${both("any")} in any seed`;
+      const [always, some] = (["always", "any"] as const).map((over) => count(atlas, scoreMap(task, "facilitation", over), state.threshold));
+      return `${task.title} ${always} / ${some}`;
     });
-    this.counts.textContent = `From ${state.threshold.toFixed(2)} on: ${parts.join("; ")}.${left ? ` The filter leaves ${shown} heads.` : ""}`;
+    this.counts.textContent = `Heads that facilitate from ${state.threshold.toFixed(2)} on, always / in any seed: ${parts.join(", ")}.`;
   }
 
   private drawCard(): void {
     const place = this.selected();
     this.aside.classList.toggle("empty", place === null);
     if (place === null) {
-      put(this.card, h("h2", { id: "card-title" }, "A head"), h("p", { class: "note" }, "Click a cell, or walk the maps with the arrow keys: the head's card stands here."));
+      const hint = "Click a cell, or walk a map with the arrow keys: the head's card stands here.";
+      put(this.card, h("h2", { id: "card-title" }, "A head"), h("p", { class: "note" }, hint));
       return;
     }
     drawCard(this.card, this.atlas, place, {
       threshold: this.state.threshold,
       implements: this.state.implements,
-      palette: this.palette(),
+      palette: paletteOf(this.state),
       profiles: this.profiles,
-      choose: (other) => this.choose(other),
+      choose: (other) => this.choose(other, `${nameOf(this.atlas, other)} is chosen`),
       close: () => this.set({ head: "" }),
     });
   }
@@ -640,6 +434,6 @@ export class App implements Host {
     if (needed === this.tableKey) return;
     this.tableKey = needed;
     const all = columns(this.atlas, this.state);
-    drawTable(this.table, this.atlas, this.left(all), all, this.state, (place) => this.choose(place), (sort) => this.set({ sort }));
+    drawTable(this.table, this.atlas, this.left(all), all, this.state, (place) => this.choose(place), (by) => this.set({ sort: by }));
   }
 }

@@ -42,6 +42,7 @@ export interface Task {
   readonly retain: Float32Array;
   readonly remove: Float32Array;
   readonly made: string;
+  readonly doubts: readonly string[];
   readonly paths: readonly Path[] | null;
 }
 

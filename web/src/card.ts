@@ -54,16 +54,17 @@ function taskPart(atlas: Atlas, task: Task, place: number, options: CardOptions)
     h("h3", {}, task.title),
     h("p", { class: "roles" }, said),
     seedStrip(atlas, task, place, options),
+    task.paths ? trajectories(atlas, task, place) : null,
     h(
       "dl",
       { class: "numbers" },
+      h("dt", {}, ""),
+      h("dd", { class: "note" }, "always / mean / any"),
       h("dt", {}, "facilitation"),
       h("dd", {}, three(task, "facilitation", place)),
       h("dt", {}, "interference"),
       h("dd", {}, three(task, "interference", place)),
     ),
-    h("p", { class: "note" }, "always / mean / any over the seeds"),
-    task.paths ? trajectories(atlas, task, place) : null,
   );
 }
 
@@ -108,7 +109,7 @@ function seedStrip(atlas: Atlas, task: Task, place: number, options: CardOptions
 function trajectories(atlas: Atlas, task: Task, place: number): SVGElement {
   const paths = task.paths ?? [];
   const width = 280;
-  const height = 84;
+  const height = 70;
   const free = paths.find((path) => path.fit === "free");
   const offset = free ? (free.updates[free.updates.length - 1] ?? 0) : 0;
   const last = Math.max(...paths.map((path) => (path.updates[path.updates.length - 1] ?? 0) + (path.fit === "free" ? 0 : offset)));
@@ -132,7 +133,13 @@ function trajectories(atlas: Atlas, task: Task, place: number): SVGElement {
     s("line", { x1: x(offset), x2: x(offset), y1: 4, y2: height - 14, class: "stage" }),
     ...[0, 1].map((value) => s("text", { x: 18, y: y(value) + 3, "text-anchor": "end" }, String(value))),
     s("text", { x: x(offset / 2), y: height - 2, "text-anchor": "middle" }, "free"),
-    s("text", { x: x((offset + last) / 2), y: height - 2, "text-anchor": "middle" }, "retain, remove"),
+    s(
+      "text",
+      { x: x((offset + last) / 2), y: height - 2, "text-anchor": "middle" },
+      s("tspan", { class: "word retain" }, "retain"),
+      " and ",
+      s("tspan", { class: "word remove" }, "remove"),
+    ),
     ...drawn,
   );
 }
@@ -189,7 +196,8 @@ function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
   return h(
     "section",
     { class: "card-part", "data-part": "effects" },
-    h("h3", {}, "Without this head alone"),
+    h("h3", {}, "What it does to the loss by itself"),
+    h("p", { class: "note" }, "nats; above 0 the task wants the head"),
     h(
       "table",
       {},

@@ -70,3 +70,8 @@ export function percent(share: number): string {
   const value = 100 * share;
   return `${value < 10 && value > 0 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
+
+/** A name for a file, without signs that a file system may refuse. */
+export function fileName(text: string): string {
+  return text.replace(/[^A-Za-z0-9._-]+/g, "-");
+}

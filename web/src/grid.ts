@@ -1,16 +1,18 @@
 // One map of all heads: cells on a canvas, one cell at a time for those who do not see it.
-import { layerOf, nameOf, type Atlas } from "./atlas";
-import type { Rgb } from "./colour";
+import { nameOf, type Atlas } from "./atlas";
 import { css, rgb } from "./colour";
 import { h } from "./dom";
+import { axisTexts, drawing } from "./drawing";
+import { Layout } from "./layout";
+import { AROUND, AXIS, type Room } from "./room";
+import type { Shown } from "./looks";
 
+/** How a map lies. */
 export interface Look {
-  /** the colour of a place that holds a head */
-  readonly colour: (place: number) => Rgb;
-  /** what a screen reader and the hint say about it */
-  readonly words: (place: number) => string;
   /** places that a filter leaves out */
   readonly dimmed: Uint8Array | null;
+  /** what else the picture depends on */
+  readonly key: string;
   /** does x count heads (else layers)? */
   readonly headsAcross: boolean;
   readonly zeroAtBottom: boolean;
@@ -18,66 +20,12 @@ export interface Look {
 
 export interface Host {
   hover(place: number | null, at?: { x: number; y: number; text: string }): void;
-  choose(place: number): void;
+  /** words: what is to be said of it aloud */
+  choose(place: number, words?: string): void;
 }
 
-/** Where cells lie: columns, rows and the way between them and places. */
-export class Layout {
-  readonly columns: number;
-  readonly rows: number;
-
-  constructor(
-    readonly atlas: Atlas,
-    readonly headsAcross: boolean,
-    readonly zeroAtBottom: boolean,
-  ) {
-    const { layers, width } = atlas.model;
-    this.columns = headsAcross ? width : layers;
-    this.rows = headsAcross ? layers : width;
-  }
-
-  /** The place of a cell, row 0 at the top; null where there is no head. */
-  place(column: number, row: number): number | null {
-    const down = this.zeroAtBottom ? this.rows - 1 - row : row;
-    const layer = this.headsAcross ? down : column;
-    const head = this.headsAcross ? column : down;
-    const { model } = this.atlas;
-    if (layer < 0 || layer >= model.layers || head < 0 || head >= (model.heads[layer] ?? 0)) return null;
-    return layer * model.width + head;
-  }
-
-  cell(place: number): { column: number; row: number } {
-    const layer = layerOf(this.atlas, place);
-    const head = place - layer * this.atlas.model.width;
-    const down = this.headsAcross ? layer : head;
-    return {
-      column: this.headsAcross ? head : layer,
-      row: this.zeroAtBottom ? this.rows - 1 - down : down,
-    };
-  }
-
-  /** The next head in a direction; itself at the edge. */
-  step(place: number, right: number, down: number): number {
-    let { column, row } = this.cell(place);
-    for (;;) {
-      column += right;
-      row += down;
-      if (column < 0 || column >= this.columns || row < 0 || row >= this.rows) return place;
-      const found = this.place(column, row);
-      if (found !== null) return found; // holes are stepped over
-    }
-  }
-}
-
-/** Numbers at an axis: few, round. */
-export function ticks(count: number, room: number): number[] {
-  const step = [1, 2, 5, 10, 20, 50, 100].find((one) => count / one <= Math.max(1, room)) ?? 100;
-  const found: number[] = [];
-  for (let at = 0; at < count; at += step) found.push(at);
-  return found;
-}
-
-const AXIS = { left: 24, bottom: 16, top: 2, right: 2 };
+/** a title and two buttons need so much */
+const NARROW = 118;
 let counter = 0;
 
 export class HeadGrid {
@@ -88,7 +36,8 @@ export class HeadGrid {
   readonly axes = h("span", { class: "note axes" });
   private readonly active = h("div", { role: "gridcell", class: "sr" });
   private readonly grid: HTMLElement;
-  private look: Look | null = null;
+  private shown: Shown | null = null;
+  private painted = "";
   private layout: Layout;
   private cellWidth = 10;
   private cellHeight = 10;
@@ -109,16 +58,12 @@ export class HeadGrid {
         role: "grid",
         tabindex: 0,
         class: "map",
-        "aria-labelledby": `${id}-title`,
-        "aria-rowcount": atlas.model.layers,
-        "aria-colcount": atlas.model.width,
         "aria-activedescendant": this.active.id,
       },
       this.cells,
       this.marks,
       h("div", { role: "row", class: "sr" }, this.active),
     );
-    this.title.id = `${id}-title`;
     this.element = h("figure", { class: "panel", "data-map": name }, this.title, this.grid);
     this.grid.addEventListener("pointermove", (event) => this.onMove(event));
     this.grid.addEventListener("pointerleave", () => this.host.hover(null));
@@ -130,13 +75,18 @@ export class HeadGrid {
     this.grid.addEventListener("focus", () => this.say());
   }
 
-  setTitle(text: string, note = ""): void {
-    this.title.replaceChildren(text, ...(note ? [h("span", { class: "note" }, ` ${note}`)] : []));
-  }
-
   /** Draws all cells anew. */
-  draw(look: Look, room: { width: number; height: number }): void {
-    this.look = look;
+  draw(shown: Shown, look: Look, room: Room): void {
+    this.shown = shown;
+    const key = JSON.stringify([shown.key, shown.title, look.key, look.headsAcross, look.zeroAtBottom, room, window.devicePixelRatio]);
+    const same = key === this.painted;
+    this.painted = key;
+    this.grid.setAttribute("aria-label", shown.title);
+    this.title.replaceChildren(shown.short ?? shown.title, h("span", { class: "note" }, shown.note));
+    if (same) {
+      this.say();
+      return;
+    }
     const layout = new Layout(this.atlas, look.headsAcross, look.zeroAtBottom);
     this.layout = layout;
     this.cellWidth = Math.max(2, Math.min(26, Math.floor((room.width - AXIS.left - AXIS.right) / layout.columns)));
@@ -144,9 +94,12 @@ export class HeadGrid {
     const width = AXIS.left + this.cellWidth * layout.columns + AXIS.right;
     const height = AXIS.top + this.cellHeight * layout.rows + AXIS.bottom;
     for (const canvas of [this.cells, this.marks]) size(canvas, width, height);
+    this.element.style.width = `${Math.max(width, Math.min(room.width, NARROW)) + AROUND}px`; // texts wrap in it
+    this.grid.setAttribute("aria-rowcount", String(layout.rows));
+    this.grid.setAttribute("aria-colcount", String(layout.columns));
     const context = this.cells.getContext("2d");
     if (!context) return;
-    paint(context, this.atlas, layout, look, this.cellWidth, this.cellHeight, getComputedStyle(this.element));
+    paint(context, this.atlas, layout, shown, look.dimmed, this.cellWidth, this.cellHeight, getComputedStyle(this.element));
     const up = look.zeroAtBottom ? "↑" : "↓";
     this.axes.textContent = look.headsAcross ? `→ head ${up} layer` : `→ layer ${up} head`;
     this.mark(this.selected, this.hovered);
@@ -181,36 +134,7 @@ export class HeadGrid {
 
   /** The map as a drawing of its own. */
   toSvg(): string {
-    const look = this.look;
-    if (!look) return "";
-    const { columns, rows } = this.layout;
-    const parts: string[] = [];
-    for (const place of this.atlas.places) {
-      const { column, row } = this.layout.cell(place);
-      const x = AXIS.left + column * 10;
-      parts.push(
-        `<rect x="${x}" y="${20 + row * 10}" width="10" height="10" fill="${css(look.colour(place))}"/>`,
-      );
-    }
-    const width = AXIS.left + columns * 10 + 4;
-    const height = 20 + rows * 10 + AXIS.bottom;
-    const title = escapeXml(this.title.textContent ?? "");
-    return (
-      `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="8">` +
-      `<title>${title}</title><text x="${AXIS.left}" y="12" font-size="10">${title}</text>${parts.join("")}` +
-      this.axisTexts(10, 10, 20)
-        .map(([x, y, text, anchor]) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${text}</text>`)
-        .join("") +
-      "</svg>"
-    );
-  }
-
-  canvas(): HTMLCanvasElement {
-    return this.cells;
-  }
-
-  private axisTexts(cellWidth: number, cellHeight: number, top: number): [number, number, string, string][] {
-    return axisTexts(this.layout, cellWidth, cellHeight, top);
+    return this.shown ? drawing(this.atlas, this.layout, this.shown) : "";
   }
 
   private at(event: PointerEvent | MouseEvent): number | null {
@@ -223,11 +147,11 @@ export class HeadGrid {
 
   private onMove(event: PointerEvent): void {
     const place = this.at(event);
-    if (place === null || !this.look) {
+    if (place === null || !this.shown) {
       this.host.hover(null);
       return;
     }
-    const text = `${nameOf(this.atlas, place)}: ${this.look.words(place)}`;
+    const text = `${nameOf(this.atlas, place)}: ${this.shown.words(place)}`;
     this.host.hover(place, { x: event.clientX, y: event.clientY, text });
   }
 
@@ -243,17 +167,18 @@ export class HeadGrid {
     event.preventDefault();
     const from = this.selected ?? this.atlas.places[0];
     if (from === undefined) return;
-    this.host.choose(this.selected === null ? from : this.layout.step(from, step[0], step[1]));
+    const place = this.selected === null ? from : this.layout.step(from, step[0], step[1]);
+    this.host.choose(place, this.shown ? `${nameOf(this.atlas, place)}: ${this.shown.words(place)}` : undefined);
   }
 
   private say(): void {
     const place = this.selected ?? this.atlas.places[0];
-    if (place === undefined || !this.look) return;
+    if (place === undefined || !this.shown) return;
     const { column, row } = this.layout.cell(place);
     this.active.setAttribute("aria-colindex", String(column + 1));
     this.active.setAttribute("aria-rowindex", String(row + 1));
     this.active.setAttribute("aria-selected", String(place === this.selected));
-    this.active.textContent = `${nameOf(this.atlas, place)}: ${this.look.words(place)}`;
+    this.active.textContent = `${nameOf(this.atlas, place)}: ${this.shown.words(place)}`;
   }
 }
 
@@ -268,56 +193,39 @@ function size(canvas: HTMLCanvasElement, width: number, height: number): void {
   }
 }
 
-function axisTexts(
-  layout: Layout,
-  cellWidth: number,
-  cellHeight: number,
-  top: number,
-): [number, number, string, string][] {
-  const found: [number, number, string, string][] = [];
-  const bottom = top + layout.rows * cellHeight;
-  for (const at of ticks(layout.columns, (layout.columns * cellWidth) / 24)) {
-    found.push([AXIS.left + (at + 0.5) * cellWidth, bottom + 11, String(at), "middle"]);
-  }
-  for (const at of ticks(layout.rows, (layout.rows * cellHeight) / 22)) {
-    const row = layout.zeroAtBottom ? layout.rows - 1 - at : at;
-    found.push([AXIS.left - 4, top + (row + 0.5) * cellHeight + 3, String(at), "end"]);
-  }
-  return found;
-}
-
 function paint(
   context: CanvasRenderingContext2D,
   atlas: Atlas,
   layout: Layout,
-  look: Look,
+  shown: Shown,
+  dimmed: Uint8Array | null,
   cellWidth: number,
   cellHeight: number,
   style: CSSStyleDeclaration,
 ): void {
   const { columns, rows } = layout;
-  const image = new ImageData(columns, rows);
-  const data = new Uint32Array(image.data.buffer);
-  const back = rgb(style.getPropertyValue("--panel").trim());
-  for (const place of atlas.places) {
-    const { column, row } = layout.cell(place);
-    let [red, green, blue] = look.colour(place);
-    if (look.dimmed?.[place]) {
-      red = Math.round(0.15 * red + 0.85 * back[0]);
-      green = Math.round(0.15 * green + 0.85 * back[1]);
-      blue = Math.round(0.15 * blue + 0.85 * back[2]);
-    }
-    data[row * columns + column] = (255 << 24) | (blue << 16) | (green << 8) | red;
-  }
-  const small = document.createElement("canvas");
-  small.width = columns;
-  small.height = rows;
-  small.getContext("2d")?.putImageData(image, 0, 0);
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, AXIS.left, AXIS.top, columns * cellWidth, rows * cellHeight);
+  const pixels = (chosen: (place: number) => boolean, grey: string): HTMLCanvasElement => {
+    const image = new ImageData(columns, rows);
+    const data = new Uint32Array(image.data.buffer);
+    const hidden = rgb(grey);
+    for (const place of atlas.places) {
+      const { column, row } = layout.cell(place);
+      const [red, green, blue] = chosen(place) ? shown.colour(place) : hidden;
+      data[row * columns + column] = (255 << 24) | (blue << 16) | (green << 8) | red;
+    }
+    const small = document.createElement("canvas");
+    small.width = columns;
+    small.height = rows;
+    small.getContext("2d")?.putImageData(image, 0, 0);
+    return small;
+  };
+  const whole = pixels((place) => !dimmed?.[place], style.getPropertyValue("--dim").trim());
+  context.drawImage(whole, AXIS.left, AXIS.top, columns * cellWidth, rows * cellHeight);
+  if (dimmed) drawDots(context, atlas, layout, shown, dimmed, cellWidth, cellHeight);
   context.strokeStyle = style.getPropertyValue("--line");
   context.lineWidth = 1;
   context.strokeRect(AXIS.left - 0.5, AXIS.top - 0.5, columns * cellWidth + 1, rows * cellHeight + 1);
@@ -329,8 +237,22 @@ function paint(
   }
 }
 
-
-export function escapeXml(text: string): string {
-  const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-  return text.replace(/[&<>"]/g, (sign) => signs[sign] as string);
+/** What a filter leaves out keeps a dot of its colour, so that it is neither lost nor taken for black. */
+function drawDots(
+  context: CanvasRenderingContext2D,
+  atlas: Atlas,
+  layout: Layout,
+  shown: Shown,
+  dimmed: Uint8Array,
+  cellWidth: number,
+  cellHeight: number,
+): void {
+  const side = Math.max(1, Math.floor(Math.min(cellWidth, cellHeight) / 3));
+  for (const place of atlas.places) {
+    if (!dimmed[place]) continue;
+    const { column, row } = layout.cell(place);
+    context.fillStyle = css(shown.colour(place));
+    const x = AXIS.left + column * cellWidth + Math.floor((cellWidth - side) / 2);
+    context.fillRect(x, AXIS.top + row * cellHeight + Math.floor((cellHeight - side) / 2), side, side);
+  }
 }

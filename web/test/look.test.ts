@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { PALETTES, blend, categoryColours, diverging, heat, type Palette } from "../src/colour";
 import { percent, shown } from "../src/dom";
-import { Layout, escapeXml, ticks } from "../src/grid";
+import { escapeXml } from "../src/drawing";
+import { Layout, ticks } from "../src/layout";
 import { made } from "./made";
 
 const paper = PALETTES["paper"] as Palette;

@@ -25,6 +25,7 @@ export const RAW = {
           retain: base64([0.9, 0.1, 0.9, 0.5, 0.2, 0.9, hole, hole, 0.8, 0.9, 0.9, 0.5, 0.3, 0.9, hole, hole]),
           remove: base64([0.9, 0.1, 0.1, 0.5, 0.8, 0.3, hole, hole, 0.7, 0.1, 0.6, 0.5, 0.1, 0.3, hole, hole]),
           made: "",
+          doubts: [],
           paths: [{ fit: "free", updates: [0, 5], seeds: 1, values: base64([255, 0, 0, 0, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0, 0, 0], "u8") }],
         },
       ],

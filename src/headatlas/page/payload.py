@@ -16,7 +16,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 
-from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, find, made_how
+from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, doubts, find, made_how
 from headatlas.core import AtlasError, relation_words, title_of
 
 __all__ = ["SCHEMA_VERSION", "payload_of", "schema"]
@@ -120,6 +120,7 @@ def _tasks(atlas: Atlas) -> list[dict[str, Any]]:
                 "retain": _floats(gates.sel(fit="retain").values),
                 "remove": _floats(gates.sel(fit="remove").values),
                 "made": made_how(atlas, task),
+                "doubts": doubts(atlas, task),
                 "paths": _paths(atlas, task, room),
             }
         )

@@ -1,0 +1,55 @@
+// Two models beside each other in numbers.
+import type { Atlas } from "./atlas";
+import { h, percent } from "./dom";
+import { categoryMaps, scoreMap, share } from "./scores";
+import type { State } from "./state";
+
+export function sameShape(one: Atlas, other: Atlas): boolean {
+  return (
+    one.model.layers === other.model.layers &&
+    one.model.heads.every((count, layer) => count === other.model.heads[layer])
+  );
+}
+
+type Row = readonly [what: string, ...values: string[]];
+
+/** Shares of heads for each task, and heads for each category, of all atlases. */
+export function comparisonRows(atlases: readonly Atlas[], state: State): Row[] {
+  const rows: Row[] = [["heads", ...atlases.map((one) => one.places.length.toLocaleString("en"))]];
+  const tasks = [...new Map(atlases.flatMap((one) => one.tasks.map((task) => [task.name, task.title] as const)))];
+  for (const [name, title] of tasks) {
+    for (const over of ["always", "any"] as const) {
+      for (const [score, word] of [["facilitation", "facilitate"], ["interference", "interfere"]] as const) {
+        const each = atlases.map((one) => {
+          const task = one.tasks.find((other) => other.name === name);
+          return task ? percent(share(one, scoreMap(task, score, over), state.threshold)) : "–";
+        });
+        rows.push([`${title}: heads that ${word}, ${over}`, ...each]);
+      }
+    }
+  }
+  for (const name of new Set(atlases.flatMap((one) => one.categories))) {
+    const each = atlases.map((one) => {
+      const map = categoryMaps(one, state.direction, state.implements).get(name);
+      return map ? percent(one.places.filter((place) => map[place]).length / one.places.length) : "–";
+    });
+    rows.push([`${name} heads`, ...each]);
+  }
+  return rows;
+}
+
+export function comparison(atlases: readonly Atlas[], state: State): HTMLElement {
+  const head = ["", ...atlases.map((one) => one.model.name)];
+  return h(
+    "table",
+    {},
+    h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
+    h(
+      "tbody",
+      {},
+      ...comparisonRows(atlases, state).map(([what, ...values]) =>
+        h("tr", {}, h("th", { scope: "row" }, what), ...values.map((value) => h("td", { class: "number" }, value))),
+      ),
+    ),
+  );
+}

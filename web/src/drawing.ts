@@ -1,0 +1,78 @@
+// A map as a drawing of its own: title, cells, axes and what the colours mean.
+import type { Atlas } from "./atlas";
+import { css } from "./colour";
+import { ticks, type Layout } from "./layout";
+import type { Legend, Shown } from "./looks";
+import { AXIS } from "./room";
+
+const CELL = 10;
+const TOP = 34;
+
+export function drawing(atlas: Atlas, layout: Layout, shown: Shown): string {
+  const cells = atlas.places.map((place) => {
+    const { column, row } = layout.cell(place);
+    const [x, y] = [AXIS.left + 10 + column * CELL, TOP + row * CELL];
+    return `<rect class="cell" x="${x}" y="${y}" width="${CELL}" height="${CELL}" fill="${css(shown.colour(place))}"/>`;
+  });
+  const axes = axisTexts(layout, CELL, CELL, TOP).map(
+    ([x, y, text, anchor]) => `<text x="${x + 10}" y="${y}" text-anchor="${anchor}">${text}</text>`,
+  );
+  const [right, bottom] = [AXIS.left + 10 + layout.columns * CELL, TOP + layout.rows * CELL];
+  const [across, up] = layout.headsAcross ? ["head", "layer"] : ["layer", "head"];
+  const middle = (TOP + bottom) / 2;
+  axes.push(
+    `<text x="${(AXIS.left + 10 + right) / 2}" y="${bottom + 22}" text-anchor="middle">${across}</text>`,
+    `<text x="8" y="${middle}" text-anchor="middle" transform="rotate(-90 8 ${middle})">${up}</text>`,
+  );
+  const legend = legendOf(shown.legend, bottom + 32);
+  const width = Math.max(right + 8, legend.right, 10 + 6 * shown.title.length, 10 + 4.6 * shown.note.length);
+  const title = escapeXml(shown.title);
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(width)}" height="${legend.bottom}" font-family="sans-serif" font-size="8">` +
+    `<title>${title}</title><text x="10" y="13" font-size="11" font-weight="bold">${title}</text>` +
+    `<text x="10" y="25" fill="#555555">${escapeXml(shown.note)}</text>${cells.join("")}${axes.join("")}${legend.text}</svg>\n`
+  );
+}
+
+function legendOf(legend: Legend, top: number): { text: string; right: number; bottom: number } {
+  if ("stops" in legend) {
+    const last = legend.stops.length - 1;
+    const stops = legend.stops.map((colour, place) => `<stop offset="${place / last}" stop-color="${colour}"/>`);
+    const text =
+      `<defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>` +
+      `<text x="34" y="${top + 7}" text-anchor="end">${escapeXml(legend.from)}</text>` +
+      `<rect x="38" y="${top}" width="70" height="8" fill="url(#scale)"/><text x="112" y="${top + 7}">${escapeXml(legend.to)}</text>`;
+    return { text, right: 140, bottom: top + 14 };
+  }
+  const lines = legend.swatches.map(([colour, text], place) => {
+    const y = top + 11 * place;
+    return `<rect x="34" y="${y}" width="8" height="8" fill="${colour}"/><text x="46" y="${y + 7}">${escapeXml(text)}</text>`;
+  });
+  const longest = Math.max(...legend.swatches.map(([, text]) => text.length));
+  return { text: lines.join(""), right: 50 + 4.6 * longest, bottom: top + 11 * legend.swatches.length + 4 };
+}
+
+/** Numbers at the axes: x, y, text, anchor. */
+export function axisTexts(
+  layout: Layout,
+  cellWidth: number,
+  cellHeight: number,
+  top: number,
+): [number, number, string, string][] {
+  const found: [number, number, string, string][] = [];
+  const bottom = top + layout.rows * cellHeight;
+  for (const at of ticks(layout.columns, (layout.columns * cellWidth) / 24)) {
+    found.push([AXIS.left + (at + 0.5) * cellWidth, bottom + 11, String(at), "middle"]);
+  }
+  for (const at of ticks(layout.rows, (layout.rows * cellHeight) / 22)) {
+    const row = layout.zeroAtBottom ? layout.rows - 1 - at : at;
+    found.push([AXIS.left - 4, top + (row + 0.5) * cellHeight + 3, String(at), "end"]);
+  }
+  return found;
+}
+
+export function escapeXml(text: string): string {
+  const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  // signs that no XML may hold become a space
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, " ").replace(/[&<>"]/g, (sign) => signs[sign] as string);
+}

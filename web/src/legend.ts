@@ -1,0 +1,17 @@
+// What the colours of a map mean: named swatches, or a scale.
+import { h } from "./dom";
+import type { Legend } from "./looks";
+
+export function legendPart(legend: Legend): HTMLElement {
+  if ("stops" in legend) {
+    const bar = h("span", { class: "ramp", "aria-hidden": "true" });
+    bar.style.background = `linear-gradient(to right, ${legend.stops.join(", ")})`;
+    return h("p", { class: "note" }, h("span", {}, legend.from), bar, h("span", {}, legend.to));
+  }
+  const item = ([colour, text]: readonly [string, string]): HTMLElement => {
+    const box = h("span", { class: "swatch" });
+    box.style.background = colour;
+    return h("li", {}, box, text);
+  };
+  return h("ul", { class: "legend" }, ...legend.swatches.map(item));
+}
