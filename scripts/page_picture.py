@@ -25,7 +25,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1400, "height": 940}, device_scale_factor=1)
+        page = browser.new_page(viewport={"width": 1400, "height": 1080}, device_scale_factor=1)
         page.goto(f"{arguments.page.resolve().as_uri()}#{STATE}")
         page.wait_for_selector("#page[data-ready]")
         page.screenshot(path=str(arguments.out))

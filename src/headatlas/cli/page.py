@@ -9,6 +9,9 @@ import typer
 
 __all__ = ["page"]
 
+#: heads × tasks from which on the permutation tests of the findings take a while
+_MANY = 8000
+
 
 def page(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
@@ -18,6 +21,11 @@ def page(
     other: Annotated[str | None, typer.Option("--with", help="Another atlas, to compare with.")] = None,
 ) -> None:
     """Maps, cards of all heads, findings and tables in one file that works without a network."""
+    from headatlas.atlas import open_atlas
     from headatlas.page import write_page
 
-    typer.echo(write_page(folder, out or Path(folder) / "atlas.html", other=other))
+    both = [open_atlas(one) for one in (folder, other) if one]
+    if sum(len(one.spec) * len(one.tasks) for one in both) > _MANY:
+        typer.echo("working out the findings; with so many heads that takes a minute or two", err=True)
+    path = write_page(both[0], out or Path(folder) / "atlas.html", other=both[1] if other else None)
+    typer.echo(path)
