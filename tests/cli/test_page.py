@@ -1,0 +1,44 @@
+"""`headatlas page`, as it is typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.test_check import fails, headatlas
+from support.small_run import write_task
+
+SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, tmp_path_factory):
+    task = write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    assert headatlas("map", tiny, "--task", task, *SMALL, "--out", folder).returncode == 0
+    return folder
+
+
+def test_it_writes_into_the_folder_and_says_where(here, atlas):
+    told = here("page", atlas)
+    assert told.returncode == 0 and told.stdout.strip() == str(atlas / "atlas.html") and not told.stderr
+    page = (atlas / "atlas.html").read_text()
+    assert page.startswith("<!doctype html>") and "Content-Security-Policy" in page
+
+
+def test_elsewhere_and_with_another(here, atlas, tmp_path):
+    out = tmp_path / "new" / "two.html"
+    told = here("page", atlas, "--out", out, "--with", atlas)
+    assert told.returncode == 0 and told.stdout.strip() == str(out)
+    assert out.read_text().count('"headlines"') == 2
+
+
+def test_wrong_requests(here, atlas, tmp_path):
+    assert fails(here("page", tmp_path / "none"), "is no atlas")
+    assert fails(here("page", atlas, "--out", tmp_path / "page.pdf"), "its name ends in .html")
+    assert fails(here("page", atlas, "--with", tmp_path), "is no atlas")
+
+
+def test_many_heads_are_announced(here, atlas, monkeypatch):
+    monkeypatch.setattr("headatlas.cli.page._MANY", 1)
+    told = here("page", atlas)
+    assert told.returncode == 0 and "takes a minute or two" in told.stderr
