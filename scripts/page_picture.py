@@ -23,8 +23,10 @@ def main() -> None:
     parser.add_argument("--page", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
+    chromium = next((path for path in found if path), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 1080}, device_scale_factor=1)
         page.goto(f"{arguments.page.resolve().as_uri()}#{STATE}")
         page.wait_for_selector("#page[data-ready]")

@@ -128,7 +128,7 @@ def test_relations_come_first_three_at_most():
         relation("country-capital", 0.836), relation("copying", 0.5, "suppress"),
         relation("name-copying", 0.2), relation("antonym", 0.18), relation("plural", 0.1),
     )))  # fmt: skip
-    assert found == "country → capital (0.84), suppresses copying (0.50), name copying (0.20)"
+    assert found == "country → capital (0.84); suppresses copying (0.50); name copying (0.20)"
 
 
 @pytest.mark.parametrize(("name", "words"), [
@@ -164,14 +164,14 @@ def test_roles_that_all_seeds_agree_on():
         task("math", "facilitating", "facilitating"), task("syntax", "facilitating", "interfering"),
         task("aba", "interfering"), task("abb", "irrelevant", "irrelevant"), task("sums", "anomaly"),
     )))  # fmt: skip
-    assert found == "facilitates math, interferes with aba"
+    assert found == "facilitates math; interferes with aba"
 
 
 def test_everything_together_and_nothing():
     whole = card(
         relations=(relation("copying", 1.0),), salient=SALIENT, tasks=(task("math", "facilitating"),)
     )
-    assert plain_label(whole) == "copying (1.00), facilitates math"
+    assert plain_label(whole) == "copying (1.00); facilitates math"
     assert plain_label(card()) == "nothing stands out"
     assert plain_label(card(relations=(relation("copying", float("nan")),))) == "nothing stands out"
 

@@ -35,7 +35,11 @@ class Visit:
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        found = playwright.chromium.launch(
+            executable_path=chromium(),
+            args=FLAGS,
+            ignore_default_args=["--disable-ipc-flooding-protection"],  # as readers have it
+        )
         yield found
         found.close()
 

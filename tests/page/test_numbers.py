@@ -63,6 +63,14 @@ def expected(atlas):
             for helping in (0, 0.3, 1)
             for hurting in (0, 0.8, 1)
         ],
+        "heat": [
+            {
+                "palette": name,
+                "lines": palette.lines,
+                "rgb": [[255 * part for part in palette.heat(value / 50)[:3]] for value in range(51)],
+            }
+            for name, palette in PALETTES.items()
+        ],
         "categories": [
             {"palette": name, "colours": palette.of_words(["algorithmic", "own"])}
             for name, palette in PALETTES.items()

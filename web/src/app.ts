@@ -1,9 +1,9 @@
 // The page: what the reader has chosen, and everything that is drawn from it.
-import { nameOf, placeOf, type Atlas } from "./atlas";
+import { nameOf, placeOf, type Atlas, type Relation } from "./atlas";
 import { drawCard } from "./card";
 import { comparison, sameShape } from "./compare";
 import { makeControls, type Controls } from "./controls";
-import { fileName, h, labelled, put, select } from "./dom";
+import { fileName, h, keepingFocus, labelled, put, select } from "./dom";
 import { download, downloadPng } from "./download";
 import { dimmed } from "./filter";
 import { HeadGrid, type Host } from "./grid";
@@ -25,7 +25,7 @@ import {
 import { SCORES, count, profiles, scoreMap, type Score } from "./scores";
 import { roomFor, type Kind } from "./room";
 import { DEFAULTS, decodeState, encode, type State } from "./state";
-import { columns, csv, drawTable, sorted } from "./table";
+import { STEP, columns, csv, drawTable, sorted } from "./table";
 import { wordsPart } from "./words";
 
 const DARK = window.matchMedia("(prefers-color-scheme: dark)");
@@ -39,6 +39,8 @@ interface Panel {
 }
 
 export class App implements Host {
+  /** what is not said in an address */
+  private readonly usual: State;
   private state: State;
   private atlas: Atlas;
   private panels: Panel[] = [];
@@ -47,11 +49,23 @@ export class App implements Host {
   private waiting = false;
   private controls: Controls | null = null;
   private tableKey = "";
+  private rows = STEP;
+  private lastGrid: HTMLElement | null = null;
+  private written = 0;
+  private writing = 0;
+  private readonly watcher = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) this.panels.find(({ grid }) => grid.element === entry.target)?.grid.see(entry.isIntersecting);
+    },
+    { rootMargin: "400px" },
+  );
+  private tableTimer = 0;
+  private readonly bar = h("div", { class: "bar-of-controls" });
   private readonly tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
   private readonly card = h("div", { class: "card-body" });
   private readonly aside = h("aside", { class: "card", "aria-labelledby": "card-title", tabindex: -1 });
   private readonly live = h("div", { class: "sr", "aria-live": "polite", id: "live" });
-  private readonly main = h("main", { id: "main" });
+  private readonly main = h("main", { id: "main", tabindex: -1 });
   private readonly table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "all heads" });
   private readonly counts = h("p", { class: "counts", "aria-live": "polite" });
   private readonly roles = h("ul", { class: "legend", id: "key" });
@@ -61,15 +75,23 @@ export class App implements Host {
     private readonly root: HTMLElement,
     private readonly atlases: readonly Atlas[],
   ) {
-    this.state = this.sound(decodeState(location.hash));
+    const { threshold, implements: least } = atlases[0] as Atlas;
+    this.usual = { ...DEFAULTS, threshold, implements: least };
+    this.state = this.sound(decodeState(location.hash, this.usual));
     this.atlas = this.current();
     this.build();
     window.addEventListener("hashchange", () => {
-      if (encode(this.state) !== location.hash.replace(/^#/, "")) this.set(decodeState(location.hash), true);
+      if (this.address() !== location.hash) this.set(decodeState(location.hash, this.usual), true);
     });
     window.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.state.head) this.set({ head: "" });
+      if (event.key !== "Escape" || event.target instanceof HTMLInputElement) return;
+      this.hover(null);
+      if (this.state.head) this.close();
     });
+    new ResizeObserver(() => {
+      const height = this.controls && window.innerWidth >= 720 ? this.controls.element.offsetHeight : 0;
+      document.documentElement.style.setProperty("--controls", `${height}px`);
+    }).observe(this.bar);
     DARK.addEventListener("change", () => this.later());
     let width = window.innerWidth;
     window.addEventListener("resize", () => {
@@ -87,7 +109,8 @@ export class App implements Host {
     if (at) {
       this.tip.textContent = at.text;
       this.tip.style.left = `${Math.max(4, Math.min(at.x + 14, window.innerWidth - this.tip.offsetWidth - 8))}px`;
-      this.tip.style.top = `${at.y + 16}px`;
+      const below = at.y + 16 + this.tip.offsetHeight < window.innerHeight;
+      this.tip.style.top = `${below ? at.y + 16 : at.y - this.tip.offsetHeight - 8}px`;
     }
     if (place !== this.hovered) {
       this.hovered = place;
@@ -95,7 +118,8 @@ export class App implements Host {
     }
   }
 
-  choose(place: number, words?: string): void {
+  choose(place: number, words?: string, from?: HTMLElement): void {
+    if (from) this.lastGrid = from;
     this.set({ head: nameOf(this.atlas, place) });
     if (words) this.live.textContent = words;
   }
@@ -122,9 +146,10 @@ export class App implements Host {
       atlas: this.atlases[state.atlas] ? state.atlas : 0,
       head: head === null ? "" : nameOf(atlas, head),
       task: keep(state.task, tasks),
+      without: keep(state.without, tasks),
       category: keep(state.category, atlas.categories),
       relation: keep(state.relation, atlas.relations.map((one) => one.name)),
-      show: keep(state.show, choices(atlas).map(([key]) => key)),
+      show: keep(state.show, choices(atlas).map((one) => one.key)),
       one: keep(state.one, tasks) || (tasks[0] ?? ""),
       other: keep(state.other, tasks) || (tasks[1] ?? tasks[0] ?? ""),
       from: Math.max(0, Math.min(last, Math.round(state.from))),
@@ -132,18 +157,45 @@ export class App implements Host {
     };
   }
 
+  private address(): string {
+    const { one, other } = this.sound(this.usual); // the first two tasks, unless said otherwise
+    const text = encode(this.state, { ...this.usual, one, other });
+    return text && `#${text}`;
+  }
+
+  /** Puts the state into the address: at once, but not more often than browsers put up with. */
+  private write(): void {
+    window.clearTimeout(this.writing);
+    const wait = this.written + 250 - Date.now();
+    if (wait > 0) {
+      this.writing = window.setTimeout(() => this.write(), wait);
+      return;
+    }
+    this.written = Date.now();
+    try {
+      history.replaceState(null, "", this.address() || location.pathname);
+    } catch {
+      this.writing = window.setTimeout(() => this.write(), 2000); // too often for this browser
+    }
+  }
+
+  private close(): void {
+    const inside = this.aside.contains(document.activeElement);
+    this.set({ head: "" });
+    if (inside) this.lastGrid?.focus({ preventScroll: true });
+  }
+
   private set(change: Partial<State>, fromAddress = false): void {
     const before = this.state;
-    this.state = this.sound({ ...(fromAddress ? DEFAULTS : before), ...change });
-    history.replaceState(null, "", `#${encode(this.state)}`);
+    this.state = this.sound({ ...(fromAddress ? this.usual : before), ...change });
+    this.write();
     if (before.atlas !== this.state.atlas || fromAddress) {
       this.atlas = this.current();
       this.build();
       return;
     }
     this.controls?.sync(this.state);
-    const only = Object.keys(change).length === 1 && "head" in change;
-    if (only) {
+    if (Object.keys(change).every((key) => key === "head" || key === "sort")) {
       this.markAll();
       this.drawCard();
       this.drawTable();
@@ -163,24 +215,26 @@ export class App implements Host {
     return this.state.head ? placeOf(this.atlas, this.state.head) : null;
   }
 
-  private find(text: string): void {
+  /** Goes to what is called so; says what came of it. */
+  private find(text: string): string {
     const place = placeOf(this.atlas, text);
     if (place !== null) {
-      this.choose(place, `${nameOf(this.atlas, place)} is chosen`);
-      return;
+      this.choose(place);
+      return `${nameOf(this.atlas, place)} is chosen`;
     }
     const wanted = text.toLowerCase();
-    const all = this.atlas.relations;
-    const relation = wanted
-      ? (all.find((one) => one.title.toLowerCase() === wanted || one.name === wanted) ??
-        all.find((one) => one.title.toLowerCase().includes(wanted) || one.name.includes(wanted)))
-      : undefined;
-    if (relation) {
-      this.set({ relation: relation.name, show: `relation|${relation.name}` });
-      const show = document.getElementById("show") as HTMLSelectElement | null;
-      if (show) show.value = this.state.show;
-      this.live.textContent = `heads that implement ${relation.title}`;
-    } else this.live.textContent = text ? `nothing is called ${text}` : "";
+    if (!wanted) return "";
+    const named = (test: (name: string) => boolean): Relation[] =>
+      this.atlas.relations.filter((one) => test(one.title.toLowerCase()) || test(one.name.toLowerCase()));
+    const exact = named((name) => name === wanted);
+    const all = exact.length ? exact : named((name) => name.includes(wanted));
+    const [relation, ...others] = all;
+    if (!relation) return `nothing is called ${text}`;
+    this.set({ relation: relation.name, show: `relation|${relation.name}` });
+    const show = document.getElementById("show") as HTMLSelectElement | null;
+    if (show) show.value = this.state.show;
+    const also = others.length ? ` (also: ${others.map((one) => one.title).join(", ")})` : "";
+    return `heads that implement ${relation.title}${also}; 'no filters' shows all`;
   }
 
   // Building
@@ -188,22 +242,38 @@ export class App implements Host {
   private build(): void {
     const { atlas } = this;
     this.profiles = profiles(atlas);
+    for (const panel of this.panels) this.watcher.unobserve(panel.grid.element);
     this.panels = [];
     this.tableKey = "";
+    this.lastGrid = null;
+    this.hover(null);
+    const focused = document.activeElement?.id;
     this.controls = makeControls(atlas, (change) => this.set(change), (text) => this.find(text));
     put(this.main, wordsPart(atlas), ...this.sections());
     put(this.aside, this.card);
     put(
       this.root,
-      h("a", { class: "skip", href: "#main" }, "to the maps"),
+      this.skip(),
       this.header(),
-      this.controls.element,
+      this.bar,
       h("div", { class: "columns" }, this.main, this.aside),
       this.live,
       this.tip,
     );
+    put(this.bar, this.controls.element);
     this.controls.sync(this.state);
     this.draw();
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+
+  /** Not by an address of its own, which is where the state lives. */
+  private skip(): HTMLElement {
+    const link = h("a", { class: "skip", href: "#main" }, "to the maps");
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.panels[0]?.grid.focus();
+    });
+    return link;
   }
 
   private header(): HTMLElement {
@@ -214,12 +284,12 @@ export class App implements Host {
       ...(seeds.length ? [seeds.join(", ")] : []),
       ...(atlas.relations.length ? [`${atlas.relations.length} relations`] : []),
     ];
-    const models = this.atlases.map((one, number) => [String(number), one.model.name] as const);
-    const other = (value: string): void => this.set({ atlas: Number(value), head: "", one: "", other: "", task: "" });
+    const models = this.atlases.map((one, number) => [String(number), one.label] as const);
+    const other = (value: string): void => this.set({ atlas: Number(value) });
     return h(
       "header",
       {},
-      h("h1", {}, atlas.model.name),
+      h("h1", {}, atlas.label),
       h("p", {}, facts.join(" · ")),
       models.length > 1 ? labelled("Model", select(models, String(this.state.atlas), other, { id: "model" })) : null,
     );
@@ -230,6 +300,7 @@ export class App implements Host {
     const grid = new HeadGrid(this.atlas, this, name);
     const scale = h("div", { class: "scale" });
     this.panels.push({ grid, kind, shown, scale });
+    this.watcher.observe(grid.element);
     const save = (format: string, work: () => void): HTMLElement => {
       const button = h("button", { type: "button", class: "save", "aria-label": `${name} as ${format}` }, format);
       button.addEventListener("click", work);
@@ -242,8 +313,13 @@ export class App implements Host {
         "figcaption",
         { class: "saves" },
         grid.axes,
-        save("SVG", () => download(`${file}.svg`, grid.toSvg(), "image/svg+xml")),
-        save("PNG", () => downloadPng(`${file}.png`, grid.toSvg())),
+        h(
+          "span",
+          {},
+          save("SVG", () => download(`${file}.svg`, grid.toSvg(), "image/svg+xml")),
+          " ",
+          save("PNG", () => downloadPng(`${file}.png`, grid.toSvg())),
+        ),
       ),
     );
     return grid.element;
@@ -298,12 +374,13 @@ export class App implements Host {
 
   private singleSection(): HTMLElement {
     const all = choices(this.atlas);
-    const chosen = this.state.show || (all[0]?.[0] ?? "");
+    const chosen = this.state.show || (all[0]?.key ?? "");
+    const options = all.map((one) => [one.key, one.text] as const);
     return h(
       "section",
       { id: "single" },
       h("h2", {}, "One score"),
-      labelled("Show", select(all, chosen, (show) => this.set({ show }), { id: "show" })),
+      labelled("Show", select(options, chosen, (show) => this.set({ show }), { id: "show" })),
       h("div", { class: "maps" }, this.panel("One score", "one", single)),
     );
   }
@@ -341,8 +418,9 @@ export class App implements Host {
     return h(
       "section",
       { id: "models" },
-      h("h2", {}, `${this.atlas.model.name} and ${other.model.name}`),
+      h("h2", {}, `${this.atlas.label} and ${other.label}`),
       h("div", { class: "scroll", id: "comparison", tabindex: 0, role: "region", "aria-label": "two models compared" }),
+      h("p", { class: "note" }, "With more seeds fewer heads have a score always, and more in any seed."),
       maps ? h("div", { class: "fields" }, this.scoreChoice("score-models")) : null,
       maps
         ? h("div", { class: "maps" }, ...common.map((task) => this.panel(`${task.title} between models`, "one", (view) => between(view, task, other))))
@@ -380,7 +458,9 @@ export class App implements Host {
     this.drawLegends();
     this.drawCounts();
     this.drawCard();
-    this.drawTable();
+    window.clearTimeout(this.tableTimer); // a table of thousands waits until a slider rests
+    if (this.tableKey) this.tableTimer = window.setTimeout(() => this.drawTable(), 120);
+    else this.drawTable();
   }
 
   private markAll(): void {
@@ -407,19 +487,37 @@ export class App implements Host {
   private drawCard(): void {
     const place = this.selected();
     this.aside.classList.toggle("empty", place === null);
+    this.root.classList.toggle("with-card", place !== null);
     if (place === null) {
       const hint = "Click a cell, or walk a map with the arrow keys: the head's card stands here.";
       put(this.card, h("h2", { id: "card-title" }, "A head"), h("p", { class: "note" }, hint));
       return;
     }
-    drawCard(this.card, this.atlas, place, {
-      threshold: this.state.threshold,
-      implements: this.state.implements,
-      palette: paletteOf(this.state),
-      profiles: this.profiles,
-      choose: (other) => this.choose(other, `${nameOf(this.atlas, other)} is chosen`),
-      close: () => this.set({ head: "" }),
-    });
+    const open = this.card.querySelector("details[data-more]")?.hasAttribute("open");
+    const { scrollTop } = this.aside; // two heads are compared without scrolling anew
+    keepingFocus(this.card, () =>
+      drawCard(this.card, this.atlas, place, {
+        threshold: this.state.threshold,
+        implements: this.state.implements,
+        palette: paletteOf(this.state),
+        profiles: this.profiles,
+        choose: (other) => this.chooseNear(other),
+        close: () => this.close(),
+      }),
+    );
+    if (open) this.card.querySelector("details[data-more]")?.setAttribute("open", "");
+    this.aside.scrollTop = scrollTop;
+  }
+
+  /** Enter on a map goes to the card. */
+  read(): void {
+    document.getElementById("card-title")?.focus();
+  }
+
+  /** From one card to another: who reads goes on at its top. */
+  private chooseNear(place: number): void {
+    this.choose(place, `${nameOf(this.atlas, place)} is chosen`);
+    document.getElementById("card-title")?.focus();
   }
 
   private left(all: ReturnType<typeof columns>): number[] {
@@ -430,10 +528,15 @@ export class App implements Host {
   private drawTable(): void {
     const { head, when, direction, sort } = this.state;
     const out = dimmed(this.atlas, this.state);
-    const needed = JSON.stringify([this.state.atlas, head, when, direction, sort, this.state.implements, out && [...out].join("")]);
+    const needed = JSON.stringify([this.state.atlas, head, when, direction, sort, this.rows, this.state.implements, this.state.relation, out?.join("")]);
     if (needed === this.tableKey) return;
     this.tableKey = needed;
     const all = columns(this.atlas, this.state);
-    drawTable(this.table, this.atlas, this.left(all), all, this.state, (place) => this.choose(place), (by) => this.set({ sort: by }));
+    keepingFocus(this.table, () =>
+      drawTable(this.table, this.atlas, this.left(all), all, this.state, (place) => this.choose(place), (by) => this.set({ sort: by }), this.rows, () => {
+        this.rows += STEP;
+        this.drawTable();
+      }),
+    );
   }
 }

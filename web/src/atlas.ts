@@ -72,6 +72,8 @@ export interface Salient {
 }
 
 export interface Atlas {
+  /** what tells it from another one */
+  readonly label: string;
   readonly model: Model;
   readonly size: number;
   /** the places that hold a head, layer by layer */
@@ -102,6 +104,7 @@ export function decode(payload: unknown): Atlas[] {
 }
 
 interface RawAtlas {
+  label: string;
   model: Model;
   threshold: number;
   implements: number;
@@ -127,6 +130,7 @@ const KNOWN = ["algorithmic", "knowledge", "linguistic", "translation"];
 function decodeAtlas(raw: RawAtlas): Atlas {
   const { model } = raw;
   const size = model.layers * model.width;
+  for (const [part, length] of [[model.heads, model.layers], [model.kvHeads, model.layers], [raw.labels, size]] as const) sized(part, length);
   const places: number[] = [];
   model.heads.forEach((count, layer) => {
     for (let head = 0; head < count; head++) places.push(layer * model.width + head);
@@ -134,6 +138,7 @@ function decodeAtlas(raw: RawAtlas): Atlas {
   const there = new Set(raw.relations.map((one) => one.category));
   const own = [...there].filter((name) => !KNOWN.includes(name)).sort();
   return {
+    label: raw.label,
     model,
     size,
     places,
@@ -160,9 +165,9 @@ function decodeAtlas(raw: RawAtlas): Atlas {
     labels: raw.labels,
     salient: raw.salient && {
       ...raw.salient,
-      sources: new Uint32Array(bytes(raw.salient.sources).buffer),
+      sources: numbers(raw.salient.sources, size * raw.salient.perHead),
       strengths: floats(raw.salient.strengths, size * raw.salient.perHead),
-      mapped: new Uint32Array(bytes(raw.salient.mapped).buffer),
+      mapped: numbers(raw.salient.mapped, size * raw.salient.perHead * raw.salient.perToken),
     },
   };
 }
@@ -175,14 +180,23 @@ function bytes(text: string): Uint8Array {
 }
 
 function floats(text: string, length: number): Float32Array {
-  return sized(new Float32Array(bytes(text).buffer), length);
+  return new Float32Array(sized(bytes(text), 4 * length).buffer);
+}
+
+function numbers(text: string, length: number): Uint32Array {
+  return new Uint32Array(sized(bytes(text), 4 * length).buffer);
 }
 
 function sized<Values extends { readonly length: number }>(values: Values, length: number): Values {
   if (values.length !== length) {
-    throw new PayloadError(`this file is damaged: ${values.length} numbers where ${length} belong`);
+    throw new PayloadError(`this file is damaged: a part of length ${values.length} where ${length} belongs`);
   }
   return values;
+}
+
+/** Scores that come from texts, not from weights alone, say so. */
+export function relationWords(relation: Relation): string {
+  return relation.kind === "multi-token" ? `${relation.title}, in texts` : relation.title;
 }
 
 // Heads by name
@@ -198,7 +212,7 @@ export function layerOf(atlas: Atlas, place: number): number {
 
 /** The place of a head by its name (`L5H3`, `5.3`, `a5.h3`), or null if there is none. */
 export function placeOf(atlas: Atlas, name: string): number | null {
-  const found = /^\s*(?:[la])?(\d+)\s*[.,hH ]\s*[.hH]?\s*(\d+)\s*$/i.exec(name);
+  const found = /^\s*\(?\s*(?:[la])?(\d+)\s*[.,hH ]\s*[.hH]?\s*(\d+)\s*\)?\s*$/i.exec(name);
   if (!found) return null;
   const layer = Number(found[1]);
   const head = Number(found[2]);

@@ -1,10 +1,10 @@
 // The card of one head: roles and gates in every task and seed, their way there, relations, tokens, neighbours.
 import { line } from "d3-shape";
 import { scaleLinear } from "d3-scale";
-import { group, nameOf, type Atlas, type Relation, type Task } from "./atlas";
-import type { Palette } from "./colour";
-import { h, put, s, shown } from "./dom";
-import { rolesOf, scoreAt, similar } from "./scores";
+import { group, nameOf, relationWords, type Atlas, type Effect, type Relation, type Task } from "./atlas";
+import { OTHER_ROLES, type Palette } from "./colour";
+import { decimal, h, put, s, shown } from "./dom";
+import { reaches, rolesOf, scoreMap, similar, type Score } from "./scores";
 
 export interface CardOptions {
   readonly threshold: number;
@@ -23,6 +23,9 @@ export function drawCard(parent: HTMLElement, atlas: Atlas, place: number, optio
     parent,
     cardHead(name, options.close),
     h("p", { class: "label" }, atlas.labels[place] || "nothing stands out"),
+    options.threshold === atlas.threshold && options.implements === atlas.implements
+      ? null
+      : h("p", { class: "note" }, `in words: at the thresholds ${atlas.threshold} and ${atlas.implements}`),
     ...atlas.tasks.map((task) => taskPart(atlas, task, place, options)),
     relationsPart(atlas, place, options),
     effectsPart(atlas, place),
@@ -32,15 +35,13 @@ export function drawCard(parent: HTMLElement, atlas: Atlas, place: number, optio
 }
 
 function cardHead(name: string, close: () => void): HTMLElement {
-  const button = h("button", { type: "button", id: "close", "aria-label": `close the card of ${name}` }, "×");
+  const button = h("button", { type: "button", id: "close", "data-key": "close", "aria-label": `close the card of ${name}` }, "×");
   button.addEventListener("click", close);
-  return h("div", { class: "card-head" }, h("h2", { id: "card-title" }, name), button);
+  return h("div", { class: "card-head" }, h("h2", { id: "card-title", tabindex: -1, "data-key": "title" }, name), button);
 }
 
-function three(task: Task, score: "facilitation" | "interference", place: number): string {
-  const values = task.seeds.map((_, seed) => scoreAt(task, score, seed, place));
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return `${Math.min(...values).toFixed(2)} / ${mean.toFixed(2)} / ${Math.max(...values).toFixed(2)}`;
+function three(task: Task, score: Score, place: number): string {
+  return (["always", "mean", "any"] as const).map((over) => (scoreMap(task, score, over)[place] ?? NaN).toFixed(2)).join(" / ");
 }
 
 function taskPart(atlas: Atlas, task: Task, place: number, options: CardOptions): HTMLElement {
@@ -55,6 +56,9 @@ function taskPart(atlas: Atlas, task: Task, place: number, options: CardOptions)
     h("p", { class: "roles" }, said),
     seedStrip(atlas, task, place, options),
     task.paths ? trajectories(atlas, task, place) : null,
+    task.paths && (task.paths[0]?.seeds ?? 0) < task.seeds.length
+      ? h("p", { class: "note" }, `the way of ${task.paths[0]?.seeds} of ${task.seeds.length} seeds, to keep the page small`)
+      : null,
     h(
       "dl",
       { class: "numbers" },
@@ -76,19 +80,21 @@ function seedStrip(atlas: Atlas, task: Task, place: number, options: CardOptions
     facilitating: options.palette.lines.facilitation,
     interfering: options.palette.lines.interference,
     irrelevant: options.palette.lines.irrelevance,
-    anomaly: "#9b51e0",
-    unclear: "#b0b0b0",
+    ...OTHER_ROLES,
   };
+  const spoken: string[] = []; // a screen reader does not look into a picture
   const columns = task.seeds.map((seed, number) => {
     const at = number * atlas.size + place;
     const high = task.retain[at] ?? NaN;
     const low = task.remove[at] ?? NaN;
     const x = 22 + number * width;
     const fill = colours[roles[number] ?? "unclear"] as string;
+    const words = `seed ${seed}: ${roles[number]}, G+ ${high.toFixed(2)}, G− ${low.toFixed(2)}`;
+    spoken.push(words);
     return s(
       "g",
       {},
-      s("title", {}, `seed ${seed}: ${roles[number]}, G+ ${high.toFixed(2)}, G− ${low.toFixed(2)}`),
+      s("title", {}, words),
       s("rect", { x, y: 2, width: width - 3, height: 24, class: "track" }),
       s("rect", { x, y: 2 + 24 * (1 - high), width: width - 3, height: 24 * high, fill }),
       s("rect", { x, y: 32, width: width - 3, height: 24, class: "track" }),
@@ -98,7 +104,7 @@ function seedStrip(atlas: Atlas, task: Task, place: number, options: CardOptions
   const total = 22 + width * task.seeds.length;
   return s(
     "svg",
-    { class: "strip", width: total, height: 58, role: "img", "aria-label": `G+ and G− of each seed of ${task.title}` },
+    { class: "strip", width: total, height: 58, role: "img", "aria-label": `gates of ${task.title}. ${spoken.join("; ")}` },
     s("text", { x: 0, y: 18 }, "G+"),
     s("text", { x: 0, y: 48 }, "G−"),
     ...columns,
@@ -155,9 +161,9 @@ function relationsPart(atlas: Atlas, place: number, options: CardOptions): HTMLE
     return h(
       "tr",
       {},
-      h("th", { scope: "row", title: relation.category }, relation.title),
-      h("td", {}, bar(suppress, "suppress", suppress >= options.implements)),
-      h("td", {}, bar(promote, "promote", promote >= options.implements)),
+      h("th", { scope: "row", title: `${relation.category}, ${relation.pairs} pairs` }, relationWords(relation)),
+      h("td", {}, bar(suppress, "suppress", reaches(suppress, options.implements))),
+      h("td", {}, bar(promote, "promote", reaches(promote, options.implements))),
     );
   };
   const table = (some: readonly Relation[]): HTMLElement =>
@@ -174,10 +180,10 @@ function relationsPart(atlas: Atlas, place: number, options: CardOptions): HTMLE
   return h(
     "section",
     { class: "card-part", "data-part": "relations" },
-    h("h3", {}, "Relations in its weights"),
+    h("h3", {}, "Relations"),
     known.length ? table(known.slice(0, RELATIONS)) : h("p", { class: "note" }, "no relation has a score above zero"),
     known.length > RELATIONS
-      ? h("details", {}, h("summary", {}, `${known.length - RELATIONS} more`), table(known.slice(RELATIONS)))
+      ? h("details", { "data-more": "relations" }, h("summary", { "data-key": "more relations" }, `${known.length - RELATIONS} more`), table(known.slice(RELATIONS)))
       : null,
   );
 }
@@ -201,17 +207,23 @@ function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["task", "method", "nats"].map((text) => h("th", { scope: "col" }, text)))),
+      h("thead", {}, h("tr", {}, ...["task", "method", "nats", "rank"].map((text) => h("th", { scope: "col" }, text)))),
       h(
         "tbody",
         {},
-        ...atlas.effects.map((effect) => {
+        ...atlas.effects.filter((effect) => !Number.isNaN(effect.values[place])).map((effect) => {
           const value = effect.values[place] ?? NaN;
-          return h("tr", {}, h("td", {}, effect.task), h("td", {}, effect.method), h("td", { class: "number" }, `${value > 0 ? "+" : ""}${value.toFixed(3)}`));
+          return h("tr", {}, h("td", {}, effect.task), h("td", {}, effect.method), h("td", { class: "number" }, `${decimal(value, 3, true)}`), h("td", { class: "number" }, String(rankOf(atlas, effect, place))));
         }),
       ),
     ),
   );
+}
+
+/** 1 for the strongest effect of all heads, whichever way. */
+function rankOf(atlas: Atlas, effect: Effect, place: number): number {
+  const mine = Math.abs(effect.values[place] ?? NaN);
+  return 1 + atlas.places.filter((other) => Math.abs(effect.values[other] ?? NaN) > mine).length;
 }
 
 function salientPart(atlas: Atlas, place: number): HTMLElement | null {
@@ -230,6 +242,7 @@ function salientPart(atlas: Atlas, place: number): HTMLElement | null {
         "tr",
         {},
         h("td", {}, token(salient.texts[salient.sources[at] ?? -1] ?? "")),
+        h("td", { class: "number" }, (salient.strengths[at] ?? NaN).toFixed(1)),
         h("td", { class: "mapped" }, ...mapped.map(token)),
       ),
     );
@@ -242,7 +255,7 @@ function salientPart(atlas: Atlas, place: number): HTMLElement | null {
       ? h(
           "table",
           { class: "tokens" },
-          h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "token"), h("th", { scope: "col" }, "becomes"))),
+          h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "token"), h("th", { scope: "col" }, "times"), h("th", { scope: "col" }, "becomes"))),
           h("tbody", {}, ...rows),
         )
       : h("p", { class: "note" }, "none: it writes nothing"),
@@ -255,7 +268,7 @@ function token(text: string): HTMLElement {
 
 function neighboursPart(atlas: Atlas, place: number, options: CardOptions): HTMLElement {
   const link = (other: number): HTMLElement => {
-    const made = h("button", { type: "button", class: "head-link", title: atlas.labels[other] ?? "" }, nameOf(atlas, other));
+    const made = h("button", { type: "button", class: "head-link", title: atlas.labels[other] ?? "", "data-key": `near ${nameOf(atlas, other)}` }, nameOf(atlas, other));
     made.addEventListener("click", () => options.choose(other));
     return made;
   };

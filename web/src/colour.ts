@@ -19,7 +19,16 @@ export function rgb(hex: string): Rgb {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-const CIVIDIS = ["#00224e", "#2a3f6d", "#575c6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838"];
+/** matplotlib's, in 33 steps */
+const CIVIDIS = [
+  "#00224e", "#00285b", "#002e6a", "#053371", "#1a386f", "#273e6e", "#32436d", "#3b496c", "#434e6c", "#4b546c", "#535a6d",
+  "#5a5f6e", "#61656f", "#686a71", "#6f7073", "#767676", "#7d7c78", "#848279", "#8c8878", "#938e78", "#9b9476", "#a39a74",
+  "#aba072", "#b4a76f", "#bcae6c", "#c4b468", "#cdbb63", "#d5c25e", "#dec958", "#e7d150", "#f0d846", "#f9e03a", "#fee838",
+];
+/** a number that there is not: unlike any score */
+export const UNKNOWN: Rgb = [138, 127, 158];
+/** roles that are no score, in the strip of seeds */
+export const OTHER_ROLES: Readonly<Record<string, string>> = { anomaly: "#9b51e0", unclear: "#8a8a8a" };
 
 export const PALETTES: Readonly<Record<string, Palette>> = {
   paper: {
@@ -50,6 +59,7 @@ export const PALETTES: Readonly<Record<string, Palette>> = {
 
 /** Between the four corners, linear along both axes. */
 export function blend(palette: Palette, helping: number, hurting: number): Rgb {
+  if (Number.isNaN(helping) || Number.isNaN(hurting)) return UNKNOWN;
   const weights = [
     (1 - helping) * (1 - hurting),
     helping * (1 - hurting),
@@ -64,16 +74,21 @@ export function blend(palette: Palette, helping: number, hurting: number): Rgb {
 
 /** One number from 0 to 1. */
 export function heat(palette: Palette, value: number): Rgb {
+  if (Number.isNaN(value)) return UNKNOWN;
   const steps = palette.heat;
   const at = Math.min(1, Math.max(0, value)) * (steps.length - 1);
   const low = Math.min(steps.length - 2, Math.floor(at));
   return mixed(steps[low] as Rgb, steps[low + 1] as Rgb, at - low);
 }
 
+/** More and less, whatever of: not the colours of roles, and for all eyes. */
+const MORE: Rgb = [33, 102, 172];
+const LESS: Rgb = [178, 24, 43];
+
 /** A difference from -1 to 1: white is none. */
-export function diverging(palette: Palette, value: number): Rgb {
-  const end = rgb(value > 0 ? palette.lines.facilitation : palette.lines.interference);
-  return mixed([255, 255, 255], end, Math.min(1, Math.abs(value)));
+export function diverging(value: number): Rgb {
+  if (Number.isNaN(value)) return UNKNOWN;
+  return mixed([255, 255, 255], value > 0 ? MORE : LESS, Math.min(1, Math.abs(value)));
 }
 
 function mixed(one: Rgb, other: Rgb, share: number): Rgb {
@@ -83,11 +98,12 @@ function mixed(one: Rgb, other: Rgb, share: number): Rgb {
 
 /** The colour of each word of `categoryWords`. */
 export function categoryColours(palette: Palette, categories: readonly string[]): Map<string, string> {
-  const own = categories.filter((name) => !(name in palette.categories));
+  const known = (name: string): string | undefined => (Object.hasOwn(palette.categories, name) ? palette.categories[name] : undefined);
+  const own = categories.filter((name) => !known(name));
   const found = new Map([["", palette.unclassified]]);
   for (const name of categories) {
     const place = own.indexOf(name);
-    found.set(name, palette.categories[name] ?? (palette.others[place % palette.others.length] as string));
+    found.set(name, known(name) ?? (palette.others[place % palette.others.length] as string));
   }
   for (let number = 2; number <= categories.length; number++) {
     const place = Math.min(number - 2, palette.several.length - 1);

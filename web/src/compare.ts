@@ -18,6 +18,8 @@ export function comparisonRows(atlases: readonly Atlas[], state: State): Row[] {
   const rows: Row[] = [["heads", ...atlases.map((one) => one.places.length.toLocaleString("en"))]];
   const tasks = [...new Map(atlases.flatMap((one) => one.tasks.map((task) => [task.name, task.title] as const)))];
   for (const [name, title] of tasks) {
+    const seeds = atlases.map((one) => String(one.tasks.find((other) => other.name === name)?.seeds.length ?? "–"));
+    rows.push([`${title}: seeds`, ...seeds]);
     for (const over of ["always", "any"] as const) {
       for (const [score, word] of [["facilitation", "facilitate"], ["interference", "interfere"]] as const) {
         const each = atlases.map((one) => {
@@ -39,7 +41,7 @@ export function comparisonRows(atlases: readonly Atlas[], state: State): Row[] {
 }
 
 export function comparison(atlases: readonly Atlas[], state: State): HTMLElement {
-  const head = ["", ...atlases.map((one) => one.model.name)];
+  const head = ["", ...atlases.map((one) => one.label)];
   return h(
     "table",
     {},

@@ -17,7 +17,7 @@ type Option = readonly [value: string, text: string];
 export function makeControls(
   atlas: Atlas,
   set: (change: Partial<State>) => void,
-  find: (text: string) => void,
+  find: (text: string) => string,
 ): Controls {
   const shows: ((state: State) => void)[] = [];
   const last = atlas.model.layers - 1;
@@ -49,14 +49,22 @@ export function makeControls(
   };
 
   const search = h("input", { type: "search", id: "search", placeholder: "L5H3 or a relation", list: "known", autocomplete: "off" });
-  search.addEventListener("change", () => find(search.value.trim()));
+  const said = h("output", { id: "said", class: "note" });
+  const look = (): void => {
+    said.textContent = find(search.value.trim());
+  };
+  search.addEventListener("change", look);
   const cut = h("input", { type: "checkbox", id: "cut" });
   cut.addEventListener("change", () => set({ cut: cut.checked }));
   shows.push((state) => (cut.checked = state.cut));
+  shows.push((state) => {
+    // in which task does it have the role?
+    for (const task of element.querySelectorAll<HTMLSelectElement>("#task, #without")) task.disabled = !state.role;
+  });
   const reset = h("button", { type: "button", id: "reset" }, "no filters");
   reset.addEventListener("click", () => {
-    const { role, task, when, category, relation, from, to } = DEFAULTS;
-    set({ role, task, when, category, relation, from, to });
+    const { role, task, without, when, category, relation, from, to } = DEFAULTS;
+    set({ role, task, without, when, category, relation, from, to });
   });
   const left = h("output", { id: "left", "aria-live": "polite" });
   const filters = h(
@@ -68,8 +76,9 @@ export function makeControls(
       { class: "fields" },
       ...(atlas.tasks.length
         ? [
-            choice("role", "Role", [["", "any role"], ...ROLES.map((one): Option => [one, one])]),
+            choice("role", "Role", [["", "any"], ...ROLES.map((one): Option => [one, one])]),
             choice("task", "in", [["", "any task"], ...atlas.tasks.map((task): Option => [task.name, task.title])]),
+            choice("without", "but not in", [["", "–"], ...atlas.tasks.map((task): Option => [task.name, task.title])]),
             choice("when", "seeds", OVER.map((one): Option => [one, OVER_WORDS[one]])),
           ]
         : []),
@@ -97,7 +106,8 @@ export function makeControls(
     { class: "controls", role: "search", "aria-label": "choose what is shown" },
     h("datalist", { id: "known" }, ...atlas.relations.map((one) => h("option", { value: one.title }))),
     labelled("Find", search),
-    ...(atlas.tasks.length ? [slider("threshold", "A role counts from"), labelled("as yes or no", cut)] : []),
+    said,
+    ...(atlas.tasks.length ? [slider("threshold", "A role counts from"), labelled("maps as yes or no", cut)] : []),
     ...(atlas.relations.length
       ? [
           slider("implements", "a relation from"),
@@ -122,7 +132,7 @@ export function makeControls(
   );
   element.addEventListener("submit", (event) => {
     event.preventDefault();
-    find(search.value.trim());
+    look();
   });
   return { element, sync: (state) => shows.forEach((show) => show(state)) };
 }

@@ -75,3 +75,20 @@ export function percent(share: number): string {
 export function fileName(text: string): string {
   return text.replace(/[^A-Za-z0-9._-]+/g, "-");
 }
+
+/** Draws something anew; who stood on an element with a `data-key` stands on the same one afterwards. */
+export function keepingFocus(parent: HTMLElement, draw: () => void): void {
+  const active = document.activeElement;
+  const key = active && parent.contains(active) ? active.getAttribute("data-key") : null;
+  draw();
+  if (key === null) return;
+  const again = [...parent.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset["key"] === key);
+  again?.focus({ preventScroll: true });
+}
+
+/** A number with a true minus, and none before a zero. */
+export function decimal(value: number, digits: number, plus = false): string {
+  const text = value.toFixed(digits);
+  if (Number(text) === 0) return text.replace("-", "");
+  return `${value < 0 ? "−" : plus ? "+" : ""}${text.replace("-", "")}`;
+}

@@ -8,12 +8,19 @@ import { AXIS } from "./room";
 const CELL = 10;
 const TOP = 34;
 
-export function drawing(atlas: Atlas, layout: Layout, shown: Shown): string {
+const GREY = "#e6e6e2";
+
+export function drawing(atlas: Atlas, layout: Layout, shown: Shown, dimmed: Uint8Array | null): string {
   const cells = atlas.places.map((place) => {
     const { column, row } = layout.cell(place);
     const [x, y] = [AXIS.left + 10 + column * CELL, TOP + row * CELL];
-    return `<rect class="cell" x="${x}" y="${y}" width="${CELL}" height="${CELL}" fill="${css(shown.colour(place))}"/>`;
+    const square = (at: number, side: number, fill: string): string =>
+      `<rect${side === CELL ? ' class="cell"' : ""} x="${x + at}" y="${y + at}" width="${side}" height="${side}" fill="${fill}"/>`;
+    const colour = css(shown.colour(place));
+    return dimmed?.[place] ? square(0, CELL, GREY) + square(3.5, 3, colour) : square(0, CELL, colour);
   });
+  const left = dimmed ? `; filtered: ${atlas.places.filter((place) => !dimmed[place]).length} of ${atlas.places.length} heads` : "";
+  const note = shown.note + left;
   const axes = axisTexts(layout, CELL, CELL, TOP).map(
     ([x, y, text, anchor]) => `<text x="${x + 10}" y="${y}" text-anchor="${anchor}">${text}</text>`,
   );
@@ -25,12 +32,13 @@ export function drawing(atlas: Atlas, layout: Layout, shown: Shown): string {
     `<text x="8" y="${middle}" text-anchor="middle" transform="rotate(-90 8 ${middle})">${up}</text>`,
   );
   const legend = legendOf(shown.legend, bottom + 32);
-  const width = Math.max(right + 8, legend.right, 10 + 6 * shown.title.length, 10 + 4.6 * shown.note.length);
-  const title = escapeXml(shown.title);
+  const width = Math.max(right + 8, legend.right, 10 + 6.4 * (atlas.label.length + 2 + shown.title.length), 10 + 4.6 * note.length);
+  const title = escapeXml(`${atlas.label}: ${shown.title}`);
+  const size = `width="${Math.ceil(width)}" height="${legend.bottom}" viewBox="0 0 ${Math.ceil(width)} ${legend.bottom}"`;
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(width)}" height="${legend.bottom}" font-family="sans-serif" font-size="8">` +
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="8">` +
     `<title>${title}</title><text x="10" y="13" font-size="11" font-weight="bold">${title}</text>` +
-    `<text x="10" y="25" fill="#555555">${escapeXml(shown.note)}</text>${cells.join("")}${axes.join("")}${legend.text}</svg>\n`
+    `<text x="10" y="25" fill="#555555">${escapeXml(note)}</text>${cells.join("")}${axes.join("")}${legend.text}</svg>\n`
   );
 }
 

@@ -1,21 +1,30 @@
 // Which heads a filter leaves.
 import { layerOf, type Atlas } from "./atlas";
-import { SCORE_OF, categoryMaps, scoreMap } from "./scores";
+import { SCORE_OF, categoryMaps, reaches, scoreMap } from "./scores";
 import type { State } from "./state";
 
-/** 1 for every place that the filters leave out; null if nothing is filtered. */
+let last: { atlas: Atlas; state: State; found: Uint8Array | null } | null = null;
+
+/** 1 for every place that the filters leave out; null if nothing is filtered. The last answer is kept. */
 export function dimmed(atlas: Atlas, state: State): Uint8Array | null {
-  const last = state.to < 0 ? atlas.model.layers - 1 : state.to;
+  if (last?.atlas !== atlas || last.state !== state) last = { atlas, state, found: makeDimmed(atlas, state) };
+  return last.found;
+}
+
+function makeDimmed(atlas: Atlas, state: State): Uint8Array | null {
+  const upper = state.to < 0 ? atlas.model.layers - 1 : state.to;
   const tests: ((place: number) => boolean)[] = [];
-  if (state.from > 0 || last < atlas.model.layers - 1) {
-    tests.push((place) => layerOf(atlas, place) >= state.from && layerOf(atlas, place) <= last);
+  if (state.from > 0 || upper < atlas.model.layers - 1) {
+    tests.push((place) => layerOf(atlas, place) >= state.from && layerOf(atlas, place) <= upper);
   }
   const score = SCORE_OF[state.role];
   if (score && atlas.tasks.length) {
     const tasks = atlas.tasks.filter((task) => !state.task || task.name === state.task);
     const maps = tasks.map((task) => scoreMap(task, score, state.when));
-    const least = Math.fround(state.threshold);
-    tests.push((place) => maps.some((map) => (map[place] ?? NaN) >= least));
+    tests.push((place) => maps.some((map) => reaches(map[place], state.threshold)));
+    const other = atlas.tasks.find((task) => task.name === state.without);
+    const spared = other && scoreMap(other, score, state.when);
+    if (spared) tests.push((place) => !reaches(spared[place], state.threshold));
   }
   if (state.category) {
     const map = categoryMaps(atlas, state.direction, state.implements).get(state.category);
@@ -23,8 +32,7 @@ export function dimmed(atlas: Atlas, state: State): Uint8Array | null {
   }
   if (state.relation) {
     const relation = atlas.relations.find((one) => one.name === state.relation);
-    const least = Math.fround(state.implements);
-    tests.push((place) => (relation?.[state.direction][place] ?? NaN) >= least);
+    tests.push((place) => reaches(relation?.[state.direction][place], state.implements));
   }
   if (!tests.length) return null;
   const found = new Uint8Array(atlas.size);

@@ -1,10 +1,10 @@
 // One map of all heads: cells on a canvas, one cell at a time for those who do not see it.
 import { nameOf, type Atlas } from "./atlas";
-import { css, rgb } from "./colour";
+import { rgb, type Rgb } from "./colour";
 import { h } from "./dom";
 import { axisTexts, drawing } from "./drawing";
 import { Layout } from "./layout";
-import { AROUND, AXIS, type Room } from "./room";
+import { AROUND, AXIS, MOST, type Room } from "./room";
 import type { Shown } from "./looks";
 
 /** How a map lies. */
@@ -21,7 +21,9 @@ export interface Look {
 export interface Host {
   hover(place: number | null, at?: { x: number; y: number; text: string }): void;
   /** words: what is to be said of it aloud */
-  choose(place: number, words?: string): void;
+  choose(place: number, words?: string, from?: HTMLElement): void;
+  /** goes to the card */
+  read(): void;
 }
 
 /** a title and two buttons need so much */
@@ -38,6 +40,9 @@ export class HeadGrid {
   private readonly grid: HTMLElement;
   private shown: Shown | null = null;
   private painted = "";
+  private seen = false;
+  private wanted: (() => void) | null = null;
+  private dimmed: Uint8Array | null = null;
   private layout: Layout;
   private cellWidth = 10;
   private cellHeight = 10;
@@ -69,28 +74,34 @@ export class HeadGrid {
     this.grid.addEventListener("pointerleave", () => this.host.hover(null));
     this.grid.addEventListener("click", (event) => {
       const place = this.at(event);
-      if (place !== null) this.host.choose(place);
+      if (place !== null) this.host.choose(place, undefined, this.grid);
     });
     this.grid.addEventListener("keydown", (event) => this.onKey(event));
     this.grid.addEventListener("focus", () => this.say());
   }
 
-  /** Draws all cells anew. */
+  /** Draws all cells anew; what nobody sees is left for the moment when it is seen. */
   draw(shown: Shown, look: Look, room: Room): void {
     this.shown = shown;
+    this.wanted = null;
     const key = JSON.stringify([shown.key, shown.title, look.key, look.headsAcross, look.zeroAtBottom, room, window.devicePixelRatio]);
+    this.dimmed = look.dimmed;
     const same = key === this.painted;
-    this.painted = key;
     this.grid.setAttribute("aria-label", shown.title);
     this.title.replaceChildren(shown.short ?? shown.title, h("span", { class: "note" }, shown.note));
     if (same) {
       this.say();
       return;
     }
+    if (this.painted && !this.seen) {
+      this.wanted = () => this.draw(shown, look, room);
+      this.say();
+      return;
+    }
     const layout = new Layout(this.atlas, look.headsAcross, look.zeroAtBottom);
     this.layout = layout;
-    this.cellWidth = Math.max(2, Math.min(26, Math.floor((room.width - AXIS.left - AXIS.right) / layout.columns)));
-    this.cellHeight = Math.max(2, Math.min(18, Math.floor((room.height - AXIS.bottom - AXIS.top) / layout.rows)));
+    this.cellWidth = Math.max(2, Math.min(MOST.width, Math.floor((room.width - AXIS.left - AXIS.right) / layout.columns)));
+    this.cellHeight = Math.max(2, Math.min(MOST.height, Math.floor((room.height - AXIS.bottom - AXIS.top) / layout.rows)));
     const width = AXIS.left + this.cellWidth * layout.columns + AXIS.right;
     const height = AXIS.top + this.cellHeight * layout.rows + AXIS.bottom;
     for (const canvas of [this.cells, this.marks]) size(canvas, width, height);
@@ -101,6 +112,7 @@ export class HeadGrid {
     if (!context) return;
     paint(context, this.atlas, layout, shown, look.dimmed, this.cellWidth, this.cellHeight, getComputedStyle(this.element));
     const up = look.zeroAtBottom ? "↑" : "↓";
+    this.painted = key;
     this.axes.textContent = look.headsAcross ? `→ head ${up} layer` : `→ layer ${up} head`;
     this.mark(this.selected, this.hovered);
   }
@@ -132,9 +144,19 @@ export class HeadGrid {
     if (selected !== null) this.say();
   }
 
+  /** Is it in view, or nearly? */
+  see(now: boolean): void {
+    this.seen = now;
+    if (now) this.wanted?.();
+  }
+
+  focus(): void {
+    this.grid.focus();
+  }
+
   /** The map as a drawing of its own. */
   toSvg(): string {
-    return this.shown ? drawing(this.atlas, this.layout, this.shown) : "";
+    return this.shown ? drawing(this.atlas, this.layout, this.shown, this.dimmed) : "";
   }
 
   private at(event: PointerEvent | MouseEvent): number | null {
@@ -162,13 +184,18 @@ export class HeadGrid {
       ArrowUp: [0, -1],
       ArrowDown: [0, 1],
     };
+    const first = this.atlas.places[0];
     const step = steps[event.key];
-    if (!step) return;
+    const ends: Record<string, number | undefined> = { Home: first, End: this.atlas.places[this.atlas.places.length - 1] };
+    if (first === undefined || (!step && !(event.key in ends) && event.key !== "Enter")) return;
     event.preventDefault();
-    const from = this.selected ?? this.atlas.places[0];
-    if (from === undefined) return;
-    const place = this.selected === null ? from : this.layout.step(from, step[0], step[1]);
-    this.host.choose(place, this.shown ? `${nameOf(this.atlas, place)}: ${this.shown.words(place)}` : undefined);
+    if (event.key === "Enter" && this.selected !== null) {
+      this.host.read();
+      return;
+    }
+    const from = this.selected ?? first;
+    const place = ends[event.key] ?? (this.selected === null || !step ? from : this.layout.step(from, step[0], step[1]));
+    this.host.choose(place, this.shown ? `${nameOf(this.atlas, place)}: ${this.shown.words(place)}` : undefined, this.grid);
   }
 
   private say(): void {
@@ -204,31 +231,20 @@ function paint(
   style: CSSStyleDeclaration,
 ): void {
   const { columns, rows } = layout;
+  const [width, height] = [columns * cellWidth, rows * cellHeight];
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   context.imageSmoothingEnabled = false;
-  const pixels = (chosen: (place: number) => boolean, grey: string): HTMLCanvasElement => {
-    const image = new ImageData(columns, rows);
-    const data = new Uint32Array(image.data.buffer);
-    const hidden = rgb(grey);
-    for (const place of atlas.places) {
-      const { column, row } = layout.cell(place);
-      const [red, green, blue] = chosen(place) ? shown.colour(place) : hidden;
-      data[row * columns + column] = (255 << 24) | (blue << 16) | (green << 8) | red;
-    }
-    const small = document.createElement("canvas");
-    small.width = columns;
-    small.height = rows;
-    small.getContext("2d")?.putImageData(image, 0, 0);
-    return small;
-  };
-  const whole = pixels((place) => !dimmed?.[place], style.getPropertyValue("--dim").trim());
-  context.drawImage(whole, AXIS.left, AXIS.top, columns * cellWidth, rows * cellHeight);
-  if (dimmed) drawDots(context, atlas, layout, shown, dimmed, cellWidth, cellHeight);
+  context.drawImage(pixels(atlas, layout, shown.colour), AXIS.left, AXIS.top, width, height);
+  if (dimmed) {
+    const grey = rgb(style.getPropertyValue("--dim").trim());
+    const cover = pixels(atlas, layout, (place) => (dimmed[place] ? grey : null));
+    context.drawImage(holed(cover, cellWidth, cellHeight), AXIS.left, AXIS.top, width, height);
+  }
   context.strokeStyle = style.getPropertyValue("--line");
   context.lineWidth = 1;
-  context.strokeRect(AXIS.left - 0.5, AXIS.top - 0.5, columns * cellWidth + 1, rows * cellHeight + 1);
+  context.strokeRect(AXIS.left - 0.5, AXIS.top - 0.5, width + 1, height + 1);
   context.fillStyle = style.getPropertyValue("--soft");
   context.font = "10px system-ui, sans-serif";
   for (const [x, y, text, anchor] of axisTexts(layout, cellWidth, cellHeight, AXIS.top)) {
@@ -237,22 +253,36 @@ function paint(
   }
 }
 
-/** What a filter leaves out keeps a dot of its colour, so that it is neither lost nor taken for black. */
-function drawDots(
-  context: CanvasRenderingContext2D,
-  atlas: Atlas,
-  layout: Layout,
-  shown: Shown,
-  dimmed: Uint8Array,
-  cellWidth: number,
-  cellHeight: number,
-): void {
-  const side = Math.max(1, Math.floor(Math.min(cellWidth, cellHeight) / 3));
+/** A pixel for each cell; null is transparent. */
+function pixels(atlas: Atlas, layout: Layout, colour: (place: number) => Rgb | null): HTMLCanvasElement {
+  const image = new ImageData(layout.columns, layout.rows);
+  const data = new Uint32Array(image.data.buffer);
   for (const place of atlas.places) {
-    if (!dimmed[place]) continue;
+    const found = colour(place);
+    if (!found) continue;
     const { column, row } = layout.cell(place);
-    context.fillStyle = css(shown.colour(place));
-    const x = AXIS.left + column * cellWidth + Math.floor((cellWidth - side) / 2);
-    context.fillRect(x, AXIS.top + row * cellHeight + Math.floor((cellHeight - side) / 2), side, side);
+    data[row * layout.columns + column] = (255 << 24) | (found[2] << 16) | (found[1] << 8) | found[0];
   }
+  const made = h("canvas", { width: layout.columns, height: layout.rows });
+  made.getContext("2d")?.putImageData(image, 0, 0);
+  return made;
+}
+
+/** Enlarged, with a hole in the middle of each cell: what a filter leaves out keeps a dot of its colour, so that it
+ * is neither lost nor taken for black. */
+function holed(small: HTMLCanvasElement, cellWidth: number, cellHeight: number): HTMLCanvasElement {
+  const side = Math.max(1, Math.floor(Math.min(cellWidth, cellHeight) / 3));
+  const tile = h("canvas", { width: cellWidth, height: cellHeight });
+  tile.getContext("2d")?.fillRect(Math.floor((cellWidth - side) / 2), Math.floor((cellHeight - side) / 2), side, side);
+  const made = h("canvas", { width: small.width * cellWidth, height: small.height * cellHeight });
+  const context = made.getContext("2d");
+  const dots = context?.createPattern(tile, "repeat");
+  if (context && dots) {
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, 0, 0, made.width, made.height);
+    context.globalCompositeOperation = "destination-out";
+    context.fillStyle = dots;
+    context.fillRect(0, 0, made.width, made.height);
+  }
+  return made;
 }

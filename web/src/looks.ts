@@ -1,8 +1,8 @@
 // What each map shows: a title, a note, the colour and the words of every head, and what the colours mean.
-import type { Atlas, Task } from "./atlas";
+import { relationWords, type Atlas, type Effect, type Relation, type Task } from "./atlas";
 import { PALETTES, blend, categoryColours, css, diverging, heat, rgb, type Palette, type Rgb } from "./colour";
-import { percent } from "./dom";
-import { OVER, SCORES, categoryMaps, categoryWords, count, scoreMap, share, type Over, type Score } from "./scores";
+import { decimal, percent } from "./dom";
+import { OVER, SCORES, categoryMaps, categoryWords, count, reaches, scoreMap, share, type Over } from "./scores";
 import type { State } from "./state";
 
 /** What a reader looks at: an atlas, with all that was chosen. */
@@ -41,7 +41,7 @@ export function roleLegend(palette: Palette): Legend {
     swatches: [
       [css(palette.helps), "facilitates"],
       [css(palette.hurts), "interferes"],
-      [css(palette.both), "both, in different seeds"],
+      [css(palette.both), "both"],
       [css(palette.neither), "neither"],
     ],
   };
@@ -52,11 +52,10 @@ export function agreement({ atlas, state }: View, task: Task, over: "always" | "
   const helping = scoreMap(task, "facilitation", over);
   const hurting = scoreMap(task, "interference", over);
   const { threshold, cut } = state;
-  const least = Math.fround(threshold);
   const palette = paletteOf(state);
   const at = (map: Float32Array, place: number): number => {
-    const value = map[place] ?? 0;
-    return cut ? Number(value >= least) : value;
+    const value = map[place] ?? NaN;
+    return cut && !Number.isNaN(value) ? Number(reaches(value, threshold)) : value;
   };
   const shares = [helping, hurting].map((map) => percent(share(atlas, map, threshold)).replace(" ", "\u00a0"));
   return {
@@ -89,8 +88,9 @@ export function categories(view: View, name: string): Shown {
   const word = (place: number): string => (map ? (map[place] ? name : "") : (words[place] ?? ""));
   const total = atlas.places.filter((place) => word(place)).length;
   return {
-    title: name ? name.charAt(0).toUpperCase() + name.slice(1) : "All categories",
-    note: `${total} head${total === 1 ? "" : "s"}`,
+    title: `${name ? name.charAt(0).toUpperCase() + name.slice(1) : "All categories"} (${state.direction})`,
+    short: name ? name.charAt(0).toUpperCase() + name.slice(1) : "All categories",
+    note: heads(total),
     layersAcross: true,
     key: `${state.colours} ${name} ${state.direction} ${state.implements}`,
     colour: (place) => rgbs.get(word(place)) as Rgb,
@@ -99,91 +99,121 @@ export function categories(view: View, name: string): Shown {
   };
 }
 
-/** What the map of one score can show: key and text. */
-export function choices(atlas: Atlas): (readonly [string, string])[] {
-  const scores = atlas.tasks.flatMap((task) =>
-    SCORES.flatMap((score) =>
-      OVER.map((over) => [`task|${task.name}|${score}|${over}`, `${task.title}: ${score}, ${over}`] as const),
-    ),
-  );
-  return [
-    ...scores,
-    ...atlas.relations.map((one) => [`relation|${one.name}`, `relation: ${one.title}`] as const),
-    ...atlas.effects.map((one) => [`effect|${one.task}|${one.method}`, `effect: ${one.task}, ${one.method}`] as const),
-  ];
+/** Something that the map of one score can show. */
+export interface Choice {
+  readonly key: string;
+  readonly text: string;
+  readonly shown: (state: State) => Shown;
 }
 
-export function single(view: View): Shown | null {
-  const { atlas, state } = view;
-  const known = choices(atlas).map(([key]) => key);
-  const key = known.includes(state.show) ? state.show : (known[0] ?? "");
-  const [kind, first, second, third] = key.split("|");
-  if (kind === "effect") return effect(view, first ?? "", second ?? "");
-  const relation = kind === "relation" ? atlas.relations.find((one) => one.name === first) : undefined;
-  const task = kind === "task" ? atlas.tasks.find((one) => one.name === first) : undefined;
-  const map = relation ? relation[state.direction] : task ? scoreMap(task, second as Score, third as Over) : null;
-  if (!map) return null;
-  const least = relation ? state.implements : state.threshold;
+const known = new WeakMap<Atlas, Choice[]>();
+
+export function choices(atlas: Atlas): Choice[] {
+  const found = known.get(atlas) ?? makeChoices(atlas);
+  known.set(atlas, found);
+  return found;
+}
+
+function makeChoices(atlas: Atlas): Choice[] {
+  const scores = atlas.tasks.flatMap((task) =>
+    SCORES.flatMap((score) =>
+      OVER.map((over): Choice => {
+        const title = `${task.title}: ${score}, ${over}`;
+        const map = (): Float32Array => scoreMap(task, score, over);
+        return { key: `task|${task.name}|${score}|${over}`, text: title, shown: (state) => ofTask(atlas, state, title, map()) };
+      }),
+    ),
+  );
+  const relations = atlas.relations.map((relation): Choice => {
+    const measured = atlas.places.some((place) => !Number.isNaN(relation.promote[place]) || !Number.isNaN(relation.suppress[place]));
+    const text = `relation: ${relationWords(relation)}${measured ? "" : " (not measured)"}`;
+    return { key: `relation|${relation.name}`, text, shown: (state) => ofRelation(atlas, state, relation) };
+  });
+  const effects = atlas.effects.map((effect): Choice => ({
+    key: `effect|${effect.task}|${effect.method}`,
+    text: `effect: ${effect.task}, ${effect.method}`,
+    shown: () => ofEffect(atlas, effect),
+  }));
+  return [...scores, ...relations, ...effects];
+}
+
+export function single({ atlas, state }: View): Shown | null {
+  const all = choices(atlas);
+  return (all.find((one) => one.key === state.show) ?? all[0])?.shown(state) ?? null;
+}
+
+function ofTask(atlas: Atlas, state: State, title: string, map: Float32Array): Shown {
+  return heated(atlas, state, map, title, state.threshold, false);
+}
+
+function ofRelation(atlas: Atlas, state: State, relation: Relation): Shown {
+  const title = `${relationWords(relation)} (${state.direction})`;
+  return heated(atlas, state, relation[state.direction], title, state.implements, true);
+}
+
+function heated(atlas: Atlas, state: State, map: Float32Array, title: string, least: number, layersAcross: boolean): Shown {
   const palette = paletteOf(state);
   return {
-    title: relation ? `${relation.title} (${state.direction})` : `${task?.title}: ${second}, ${third}`,
-    note: `${count(atlas, map, least)} heads from ${least.toFixed(2)}`,
-    layersAcross: Boolean(relation),
-    key: `${state.colours} ${key} ${relation ? state.direction : ""}`,
-    colour: (place) => heat(palette, map[place] ?? 0),
+    title,
+    note: `${heads(count(atlas, map, least))} from ${least.toFixed(2)}`,
+    layersAcross,
+    key: `${state.colours} ${state.show} ${title}`,
+    colour: (place) => heat(palette, map[place] ?? NaN),
     words: (place) => fixed(map[place]),
     legend: { stops: palette.heat.map(css), from: "0", to: "1" },
   };
 }
 
 /** Beyond the strongest 2 % of the heads the colour no longer grows. */
-function effect({ atlas, state }: View, task: string, method: string): Shown | null {
-  const found = atlas.effects.find((one) => one.task === task && one.method === method);
-  if (!found) return null;
-  const sizes = atlas.places.map((place) => Math.abs(found.values[place] ?? 0)).sort((one, other) => one - other);
+function ofEffect(atlas: Atlas, effect: Effect): Shown {
+  const sizes = atlas.places.map((place) => Math.abs(effect.values[place] ?? NaN)).filter(Number.isFinite);
+  sizes.sort((one, other) => one - other);
   const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1;
-  const palette = paletteOf(state);
   return {
-    title: `${task}: ${method}`,
+    title: `${effect.task}: ${effect.method}`,
     note: "nats of loss; above 0 the task wants the head",
     layersAcross: false,
-    key: `${state.colours} ${task} ${method}`,
-    colour: (place) => diverging(palette, (found.values[place] ?? 0) / most),
-    words: (place) => `${fixed(found.values[place], 3)} nats`,
-    legend: both(palette, `−${most.toPrecision(2)}`, `+${most.toPrecision(2)}`),
+    key: `${effect.task} ${effect.method}`,
+    colour: (place) => diverging((effect.values[place] ?? NaN) / most),
+    words: (place) => fixed(effect.values[place], 3, " nats"),
+    legend: both(`≤ −${most.toPrecision(2)}`, `≥ +${most.toPrecision(2)}`),
   };
 }
 
 export function difference(view: View): Shown | null {
   const { atlas, state } = view;
   const [one, other] = [state.one, state.other].map((name) => atlas.tasks.find((task) => task.name === name));
-  return one && other ? less(state, `${one.title} less ${other.title}`, one, other) : null;
+  return one && other ? less(state, `${one.title} less ${other.title}`, one, other, `${one.name}|${other.name}`) : null;
 }
 
 /** A task in this model less the same task in another one of the same shape. */
-export function between({ state }: View, task: Task, atlas: Atlas): Shown | null {
-  const other = atlas.tasks.find((one) => one.name === task.name);
-  return other ? less(state, task.title, task, other) : null;
+export function between({ atlas, state }: View, task: Task, from: Atlas): Shown | null {
+  const other = from.tasks.find((one) => one.name === task.name);
+  const title = `${task.title}: ${atlas.label} less ${from.label}`;
+  return other ? less(state, title, task, other, task.name) : null;
 }
 
-function less(state: State, title: string, task: Task, from: Task): Shown {
+function less(state: State, title: string, task: Task, from: Task, key: string): Shown {
   const [one, other] = [task, from].map((each) => scoreMap(each, state.score, "mean")) as [Float32Array, Float32Array];
-  const palette = paletteOf(state);
   return {
     title,
     note: `mean ${state.score}`,
     layersAcross: false,
-    key: `${state.colours} ${title} ${state.score}`,
-    colour: (place) => diverging(palette, (one[place] ?? 0) - (other[place] ?? 0)),
+    key: `${key} ${state.score}`,
+    colour: (place) => diverging((one[place] ?? NaN) - (other[place] ?? NaN)),
     words: (place) => `${fixed(one[place])} less ${fixed(other[place])}`,
-    legend: both(palette, "−1", "+1"),
+    legend: both("−1", "+1"),
   };
 }
 
-function both(palette: Palette, from: string, to: string): Legend {
-  return { stops: [-1, 0, 1].map((value) => css(diverging(palette, value))), from, to };
+function both(from: string, to: string): Legend {
+  return { stops: [-1, 0, 1].map((value) => css(diverging(value))), from, to };
 }
 
-function fixed(value: number | undefined, digits = 2): string {
-  return (value ?? NaN).toFixed(digits);
+function heads(count: number): string {
+  return `${count} head${count === 1 ? "" : "s"}`;
+}
+
+function fixed(value: number | undefined, digits = 2, unit = ""): string {
+  return value === undefined || Number.isNaN(value) ? "not measured" : `${decimal(value, digits)}${unit}`;
 }

@@ -14,7 +14,7 @@ export const AROUND = 26; // padding and border of a panel
 const BETWEEN = { panels: 10, pairs: 26 };
 /** the least that a cell takes, and the most */
 const LEAST = { width: 5, height: 3 };
-const MOST = { width: 26, height: 18 };
+export const MOST = { width: 26, height: 18 };
 
 export function roomFor(atlas: Atlas, kind: Kind, headsAcross: boolean, inside: number): Room {
   const { layers, width: heads } = atlas.model;

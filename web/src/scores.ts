@@ -16,6 +16,11 @@ export const SCORE_OF: Readonly<Record<string, Score>> = {
 
 const single = Math.fround;
 
+/** Does a score reach a threshold? In single precision, as in Python; what is not measured does not. */
+export function reaches(value: number | undefined, threshold: number): boolean {
+  return (value ?? NaN) >= single(threshold);
+}
+
 /** One score of a head in one seed (by its place in `task.seeds`). */
 export function scoreAt(task: Task, score: Score, seed: number, place: number): number {
   const at = seed * (task.retain.length / task.seeds.length) + place;
@@ -60,9 +65,8 @@ export function share(atlas: Atlas, map: Float32Array, threshold: number): numbe
 }
 
 export function count(atlas: Atlas, map: Float32Array, threshold: number): number {
-  const least = single(threshold);
   let found = 0;
-  for (const place of atlas.places) if ((map[place] ?? NaN) >= least) found++;
+  for (const place of atlas.places) if (reaches(map[place], threshold)) found++;
   return found;
 }
 
@@ -72,8 +76,7 @@ export function rolesOf(task: Task, place: number, threshold: number): Role[] {
 }
 
 function roleAt(task: Task, seed: number, place: number, threshold: number): Role {
-  const least = single(threshold);
-  const [helps, hurts, idle] = SCORES.map((score) => scoreAt(task, score, seed, place) >= least);
+  const [helps, hurts, idle] = SCORES.map((score) => reaches(scoreAt(task, score, seed, place), threshold));
   if (helps && hurts) return "anomaly";
   if (helps) return "facilitating";
   if (hurts) return "interfering";
@@ -82,32 +85,47 @@ function roleAt(task: Task, seed: number, place: number, threshold: number): Rol
 
 // Relations
 
-const lastCategories = new WeakMap<Atlas, { key: string; maps: Map<string, Uint8Array> }>();
-
-/** For each category: 1 where a head implements a relation of it. The last answer is kept. */
-export function categoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
-  const key = `${direction} ${threshold}`;
-  const last = lastCategories.get(atlas);
-  if (last?.key === key) return last.maps;
-  const maps = makeCategoryMaps(atlas, direction, threshold);
-  lastCategories.set(atlas, { key, maps });
-  return maps;
+interface Categories {
+  readonly key: string;
+  readonly maps: Map<string, Uint8Array>;
+  readonly words: string[];
 }
 
-function makeCategoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
-  const least = single(threshold);
-  const found = new Map(atlas.categories.map((name) => [name, new Uint8Array(atlas.size)]));
-  for (const relation of atlas.relations) {
-    const map = found.get(relation.category);
-    const scores = relation[direction];
-    if (map) for (const place of atlas.places) if ((scores[place] ?? NaN) >= least) map[place] = 1;
-  }
+const lastCategories = new WeakMap<Atlas, Categories>();
+
+/** The last answer is kept: many maps ask for the same. */
+function categoriesOf(atlas: Atlas, direction: Direction, threshold: number): Categories {
+  const key = `${direction} ${threshold}`;
+  const last = lastCategories.get(atlas);
+  if (last?.key === key) return last;
+  const maps = makeCategoryMaps(atlas, direction, threshold);
+  const found = { key, maps, words: makeCategoryWords(atlas, maps) };
+  lastCategories.set(atlas, found);
   return found;
+}
+
+/** For each category: 1 where a head implements a relation of it. */
+export function categoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
+  return categoriesOf(atlas, direction, threshold).maps;
 }
 
 /** The category of each head, "2 categories" and so on where it has several, "" where it has none. */
 export function categoryWords(atlas: Atlas, direction: Direction, threshold: number): string[] {
-  const maps = [...categoryMaps(atlas, direction, threshold)];
+  return categoriesOf(atlas, direction, threshold).words;
+}
+
+function makeCategoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
+  const found = new Map(atlas.categories.map((name) => [name, new Uint8Array(atlas.size)]));
+  for (const relation of atlas.relations) {
+    const map = found.get(relation.category);
+    const scores = relation[direction];
+    if (map) for (const place of atlas.places) if (reaches(scores[place], threshold)) map[place] = 1;
+  }
+  return found;
+}
+
+function makeCategoryWords(atlas: Atlas, all: Map<string, Uint8Array>): string[] {
+  const maps = [...all];
   const words = new Array<string>(atlas.size).fill("");
   for (const place of atlas.places) {
     const names = maps.filter(([, map]) => map[place]).map(([name]) => name);

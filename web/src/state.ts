@@ -1,6 +1,6 @@
 // What the reader has chosen. It lives in the address, so that a link shows the same thing.
-import type { Direction } from "./atlas";
-import type { Over, Score } from "./scores";
+import { DIRECTIONS, type Direction } from "./atlas";
+import { OVER, ROLES, SCORES, type Over, type Score } from "./scores";
 
 export interface State {
   readonly head: string; // "" or L5H3
@@ -11,12 +11,13 @@ export interface State {
   readonly direction: Direction;
   readonly role: string; // filters: "" is all
   readonly task: string;
+  readonly without: string; // a task in which they do not have the role
   readonly when: Over;
   readonly category: string;
   readonly relation: string;
   readonly from: number;
   readonly to: number; // -1: the last layer
-  readonly show: string; // the single map: "task|score|over", "relation|name", "effect|task|method"
+  readonly show: string; // the single map: a key of `choices`
   readonly one: string; // difference of two tasks
   readonly other: string;
   readonly score: Score;
@@ -27,6 +28,7 @@ export interface State {
   readonly sort: string; // column of the table, with - in front for falling
 }
 
+/** But for the thresholds, which an atlas brings along. */
 export const DEFAULTS: State = {
   head: "",
   atlas: 0,
@@ -36,6 +38,7 @@ export const DEFAULTS: State = {
   direction: "promote",
   role: "",
   task: "",
+  without: "",
   when: "always",
   category: "",
   relation: "",
@@ -53,10 +56,10 @@ export const DEFAULTS: State = {
 };
 
 const CHOICES: { readonly [Key in keyof State]?: readonly string[] } = {
-  direction: ["promote", "suppress"],
-  role: ["", "facilitating", "interfering", "irrelevant"],
-  when: ["always", "any", "mean"],
-  score: ["facilitation", "interference", "irrelevance"],
+  direction: DIRECTIONS,
+  role: ["", ...ROLES],
+  when: OVER,
+  score: SCORES,
   axes: ["published", "heads", "layers"],
   zero: ["bottom", "top"],
   colours: ["paper", "safe"],
@@ -64,19 +67,19 @@ const CHOICES: { readonly [Key in keyof State]?: readonly string[] } = {
 };
 
 /** What differs from the defaults, as `key=value&…`. */
-export function encode(state: State): string {
+export function encode(state: State, usual: State = DEFAULTS): string {
   const found = new URLSearchParams();
   for (const key of Object.keys(DEFAULTS) as (keyof State)[]) {
-    if (state[key] !== DEFAULTS[key]) found.set(key, String(state[key]));
+    if (state[key] !== usual[key]) found.set(key, String(state[key]));
   }
   return found.toString();
 }
 
 /** The state of an address; what it does not know, or what makes no sense, is as by default. */
-export function decodeState(hash: string): State {
+export function decodeState(hash: string, defaults: State = DEFAULTS): State {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  const found: Record<string, string | number | boolean> = { ...DEFAULTS };
-  for (const [key, usual] of Object.entries(DEFAULTS)) {
+  const found: Record<string, string | number | boolean> = { ...defaults };
+  for (const [key, usual] of Object.entries(defaults)) {
     const text = given.get(key);
     if (text === null) continue;
     const choices = CHOICES[key as keyof State];

@@ -7,7 +7,12 @@ export function wordsPart(atlas: Atlas): HTMLElement {
   return h(
     "section",
     { class: "words", id: "words" },
-    h("h2", {}, "In words"),
+    h(
+      "h2",
+      {},
+      "In words",
+      h("span", { class: "note" }, ` at the thresholds ${atlas.threshold} (roles) and ${atlas.implements} (relations)`),
+    ),
     h("ul", {}, ...atlas.headlines.map((text) => h("li", {}, text))),
     h(
       "div",
@@ -19,9 +24,24 @@ export function wordsPart(atlas: Atlas): HTMLElement {
         h("summary", {}, `how it was made${doubts ? `, and ${doubts} doubt${doubts > 1 ? "s" : ""}` : ""}`),
         made(atlas),
       ),
+      h("details", { id: "terms" }, h("summary", {}, "what the words mean"), h("dl", {}, ...TERMS.flatMap(([word, text]) => [h("dt", {}, word), h("dd", {}, text)]))),
     ),
   );
 }
+
+const TERMS: readonly (readonly [string, string])[] = [
+  ["gate", "a number from 0 to 1 that a head's output is multiplied by; one for each head, learned for a task while the model stays as it is"],
+  ["free, retain, remove", "first the gates are fitted freely; from there twice more, pushed towards 1 (retain, giving G+) and towards 0 (remove, giving G−)"],
+  ["facilitation", "G−: the gate stays open although it is pushed shut, so the task needs the head"],
+  ["interference", "1 less G+: the gate stays shut although it is pushed open, so the head harms the task"],
+  ["irrelevance", "G+ times (1 less G−): the gate goes wherever it is pushed"],
+  ["role", "the score that reaches the threshold in a seed. Anomaly: facilitation and interference both do; unclear: none does. Maps, counts and filters go by scores, so an anomaly counts as both"],
+  ["always, any, mean", "the lowest, the highest and the mean score of a head over the seeds"],
+  ["relation", "pairs such as France → Paris. Promotes: the share of pairs whose target is among the first tokens that the head writes for the source, read off its weights (or, marked so, in texts); suppresses: the same with its sign turned"],
+  ["category", "what kind of relation a head implements from the threshold on"],
+  ["effect", "how much the loss rises without the head alone: ablate (its output zero, the mean, or another text's), attribute (the gradient at its gate, or integrated), mediate (patched in from another text)"],
+  ["sufficiency", "how well the model does with only the first n heads of a method, from 0 (as without any) to 1 (as the whole); the area over n"],
+];
 
 function findings(all: readonly Finding[]): HTMLElement {
   const byQuestion = new Map<string, HTMLElement[]>();

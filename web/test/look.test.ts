@@ -19,8 +19,8 @@ describe("colours", () => {
     expect(heat(paper, 0)).toEqual([0, 0, 0]);
     expect(heat(paper, 1)).toEqual([255, 0, 0]);
     expect(heat(paper, 5)).toEqual([255, 0, 0]);
-    expect(diverging(paper, 0)).toEqual([255, 255, 255]);
-    expect(diverging(paper, -1)).toEqual([215, 25, 28]);
+    expect(diverging(0)).toEqual([255, 255, 255]);
+    expect(diverging(-1)).toEqual([178, 24, 43]);
   });
   it("tell categories apart", () => {
     const found = categoryColours(paper, ["algorithmic", "knowledge", "mine", "yours"]);

@@ -1,4 +1,4 @@
-// An atlas made by hand: two layers, three heads and two, two key/value groups in the first.
+// An atlas made by hand: two layers, four heads and two, two key/value groups in the first.
 import { decode, type Atlas } from "../src/atlas";
 
 export function base64(values: ArrayLike<number>, kind: "f" | "u8" | "u32" = "f"): string {
@@ -11,6 +11,7 @@ export const RAW = {
   schema: 1,
   atlases: [
     {
+      label: "made up",
       model: {
         name: "made up", architecture: "M", layers: 2, width: 4, heads: [4, 2], kvHeads: [2, 2],
         parameters: 1, dtype: "float32", revision: null, madeWith: {},

@@ -35,8 +35,8 @@ describe("maps", () => {
     expect(single(view({ show: "relation|double" }))?.note).toBe("2 heads from 0.15");
     expect(single(view({ show: "no|such|thing" }))?.title).toBe("Sums: facilitation, always");
     const effect = single(view({ show: "effect|sums|ablate-zero" }));
-    expect(effect?.words(1)).toBe("-1.000 nats");
-    expect(effect?.legend).toMatchObject({ from: "−1.0", to: "+1.0" });
+    expect(effect?.words(1)).toBe("−1.000 nats");
+    expect(effect?.legend).toMatchObject({ from: "≤ −1.0", to: "≥ +1.0" });
   });
   it("show differences", () => {
     expect(difference(view({ one: "sums", other: "sums" }))?.colour(0)).toEqual([255, 255, 255]);
@@ -48,12 +48,12 @@ describe("maps", () => {
 describe("a drawing", () => {
   it("has a cell for each head, a title and the colours", () => {
     const shown = { ...agreement(view(), sums, "any"), title: "a <b> & \u0001c" };
-    const text = drawing(atlas, new Layout(atlas, true, true), shown);
+    const text = drawing(atlas, new Layout(atlas, true, true), shown, null);
     expect(text.match(/class="cell"/g)?.length).toBe(atlas.places.length);
     expect(text).toContain("a &lt;b&gt; &amp;  c");
-    expect(text).toContain("both, in different seeds");
+    expect(text).toContain("facilitates");
     const scale = single(view());
-    expect(scale && drawing(atlas, new Layout(atlas, false, true), scale)).toContain("linearGradient");
+    expect(scale && drawing(atlas, new Layout(atlas, false, true), scale, null)).toContain("linearGradient");
   });
 });
 
@@ -86,7 +86,8 @@ describe("two models", () => {
     const other = { ...made(), tasks: [] } as Atlas;
     const rows = comparisonRows([atlas, other], DEFAULTS);
     expect(rows[0]).toEqual(["heads", "6", "6"]);
-    expect(rows[1]).toEqual(["Sums: heads that facilitate, always", "33 %", "–"]);
+    expect(rows[1]?.slice(1)).toEqual(["2", "–"]);
+    expect(rows[2]).toEqual(["Sums: heads that facilitate, always", "33 %", "–"]);
     expect(rows.find(([what]) => what === "own heads")).toEqual(["own heads", "33 %", "33 %"]);
     expect(sameShape(atlas, other)).toBe(true);
   });

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { decode, type Atlas, type Direction, type Task } from "../src/atlas";
-import { PALETTES, blend, categoryColours, type Palette } from "../src/colour";
+import { PALETTES, blend, categoryColours, heat, type Palette } from "../src/colour";
 import { categoryWords, count, rolesOf, scoreMap, type Over, type Score } from "../src/scores";
 
 interface Expected {
@@ -12,6 +12,7 @@ interface Expected {
   counts: { task: string; score: Score; over: Over; threshold: number; count: number }[];
   words: { direction: Direction; threshold: number; words: string[] }[];
   colours: { palette: string; helping: number; hurting: number; rgb: [number, number, number] }[];
+  heat: { palette: string; lines: Record<string, string>; rgb: [number, number, number][] }[];
   categories: { palette: string; colours: Record<string, string> }[];
 }
 
@@ -57,6 +58,14 @@ describe.runIf(given)("what Python says of the same atlas", () => {
     for (const one of expected.colours) {
       const found = blend(PALETTES[one.palette] as Palette, one.helping, one.hurting);
       one.rgb.forEach((value, channel) => expect(Math.abs((found[channel] ?? NaN) - value)).toBeLessThanOrEqual(1));
+    }
+    for (const one of expected.heat) {
+      const palette = PALETTES[one.palette] as Palette;
+      expect(palette.lines).toMatchObject(one.lines);
+      one.rgb.forEach((rgb, step) => {
+        const found = heat(palette, step / 50);
+        rgb.forEach((value, channel) => expect(Math.abs((found[channel] ?? NaN) - value)).toBeLessThanOrEqual(4));
+      });
     }
     for (const one of expected.categories) {
       expect(Object.fromEntries(categoryColours(PALETTES[one.palette] as Palette, atlas.categories))).toEqual(one.colours);

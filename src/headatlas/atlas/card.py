@@ -107,7 +107,7 @@ def plain_label(card: HeadCard) -> str:
         if len(roles) == 1 and roles <= {"facilitating", "interfering"}:
             verb = "facilitates" if roles == {"facilitating"} else "interferes with"
             parts.append(f"{verb} {one_task.task}")
-    return ", ".join(parts) or "nothing stands out"
+    return "; ".join(parts) or "nothing stands out"
 
 
 def _most_common(salient: Sequence[SalientToken]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import typer
 __all__ = ["page"]
 
 #: heads × tasks from which on the permutation tests of the findings take a while
-_MANY = 8000
+_MANY = 700
 
 
 def page(
@@ -26,6 +26,6 @@ def page(
 
     both = [open_atlas(one) for one in (folder, other) if one]
     if sum(len(one.spec) * len(one.tasks) for one in both) > _MANY:
-        typer.echo("working out the findings; with so many heads that takes a minute or two", err=True)
+        typer.echo("working out the findings …", err=True)
     path = write_page(both[0], out or Path(folder) / "atlas.html", other=both[1] if other else None)
     typer.echo(path)

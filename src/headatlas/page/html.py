@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -36,13 +37,13 @@ def page_of(payload: dict[str, Any]) -> str:
     if "</script" in script.lower() or "</style" in style.lower():
         raise AssertionError("the bundle would end its own element")
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src blob:; "
         "base-uri 'none'; form-action 'none'"
     )
     names = " and ".join(one["model"]["name"] for one in payload["atlases"])
     return _PAGE.format(
         policy=policy,
-        title=html.escape(f"{names} – headatlas"),
+        title=html.escape(f"{names} – headatlas").encode(errors="replace").decode(),
         style=style,
         payload=_inert(payload),
         script=script,
@@ -54,8 +55,6 @@ def _hash(text: str) -> str:
 
 
 def _inert(payload: dict[str, Any]) -> str:
-    """JSON that no parser of HTML can take for markup."""
+    """JSON that no parser of HTML can take for markup, and any file can hold (half characters)."""
     text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda sign: f"\\u{ord(sign[0]):04x}", text)

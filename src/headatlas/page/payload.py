@@ -35,16 +35,33 @@ def schema() -> dict[str, Any]:
 
 def payload_of(atlases: Sequence[Atlas]) -> dict[str, Any]:
     """One atlas, or two to compare; checked against the schema."""
-    made = {"schema": SCHEMA_VERSION, "atlases": [_atlas(one) for one in atlases]}
+    made = {
+        "schema": SCHEMA_VERSION,
+        "atlases": [_atlas(one, label) for one, label in zip(atlases, _labels_of(atlases), strict=True)],
+    }
     jsonschema.validate(made, schema())
     return made
 
 
-def _atlas(atlas: Atlas) -> dict[str, Any]:
-    if not atlas.tasks and not atlas.relations:
-        raise AtlasError(f"{atlas.path} has neither a finished task nor relations; there is nothing to show.")
+def _labels_of(atlases: Sequence[Atlas]) -> list[str]:
+    """Names of models; where they are the same, of folders too."""
+    names = [one.spec.name for one in atlases]
+    if len(set(names)) == len(names):
+        return names
+    folders = [one.path.name if one.path else "" for one in atlases]
+    if len(set(folders)) < len(folders):
+        folders = [str(number) for number in range(1, len(atlases) + 1)]
+    return [f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)]
+
+
+def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
+    if not atlas.tasks and not atlas.relations and not atlas.effect_maps:
+        raise AtlasError(
+            f"{atlas.path} has no finished task, relations or effects; there is nothing to show."
+        )
     findings = find(atlas)
     return {
+        "label": label,
         "model": _model(atlas),
         "threshold": THRESHOLD,
         "implements": IMPLEMENTS,

@@ -20,6 +20,13 @@ def write_page(
     path = Path(out)
     if path.suffix.lower() not in (".html", ".htm"):
         raise RequestError(f"{str(out)!r} is no page; its name ends in .html.")
+    if other is not None and _place(other) is not None and _place(atlas) == _place(other):
+        raise RequestError(f"{_place(other)} twice: an atlas is compared with another one.")
     both = [one if isinstance(one, Atlas) else open_atlas(one) for one in (atlas, other) if one is not None]
     write_text(path, page_of(payload_of(both)))
     return path
+
+
+def _place(atlas: Atlas | str | Path) -> Path | None:
+    path = atlas.path if isinstance(atlas, Atlas) else Path(atlas)
+    return path and path.resolve()
