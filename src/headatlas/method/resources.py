@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ __all__ = [
     "token_budget",
 ]
 
+_DETERMINISTIC: Any = torch.utils.deterministic
 #: tokens per pass on a CPU: larger passes are hardly faster there and need more memory
 _CPU_BUDGET = 1024
 #: up to this length the plain attention code beats PyTorch's fused one on a CPU, mostly going backward
@@ -42,6 +44,7 @@ def fit_conditions(model: Model, longest: int) -> Iterator[None]:
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
+    filling = _DETERMINISTIC.fill_uninitialized_memory
     on_gpu = model.device.type == "cuda"
     plain = model.device.type == "cpu" and longest <= _SHORT and _uses_fused_attention(model)
     try:
@@ -50,6 +53,8 @@ def fit_conditions(model: Model, longest: int) -> Iterator[None]:
         if on_gpu:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True)
+            # hundreds of small kernels per pass, for memory that is written to anyway
+            _DETERMINISTIC.fill_uninitialized_memory = False
         with warnings.catch_warnings(), model.plain_attention() if plain else nullcontext():
             if on_gpu:  # `GateFit.any_order` says it, not a warning at every update
                 warnings.filterwarnings("ignore", message=".*deterministic.*")
@@ -57,6 +62,7 @@ def fit_conditions(model: Model, longest: int) -> Iterator[None]:
     finally:
         if on_gpu:
             torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+            _DETERMINISTIC.fill_uninitialized_memory = filling
         for weight in learning:
             weight.requires_grad_(True)
 
