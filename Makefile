@@ -33,7 +33,8 @@ models: .venv/ready-dev
 	$(PY) scripts/survey_models.py --out docs/models.md
 
 bench: .venv/ready-dev
-	$(PY) bench/gating_overhead.py --out docs/performance.md
+	$(PY) bench/gating_overhead.py
+	$(PY) bench/performance.py --out docs/performance.md
 	$(PY) bench/agreement.py take --atlas atlas-demo
 	$(PY) bench/agreement.py report --out docs/quick.md
 	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json

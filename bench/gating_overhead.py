@@ -1,26 +1,26 @@
 """What gating costs: a gated forward pass against a plain one, interleaved in one run.
 
-    make bench
     python bench/gating_overhead.py --model smollm2 --rows 8 --tokens 64 --rounds 25
 
 Each round times every variant once, in an order that rotates, and the ratio to the plain pass of the
-same round is taken; the table gives the median over rounds and the middle half of them. A second
+same round is taken: the median over rounds and the middle half of them. A second
 plain pass stands among the variants: its ratio shows what this machine's noise alone does.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import platform
+import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from timing import about, interleaved, median_ratio
 
-from headatlas import __version__, gates, load_model
+from headatlas import gates, load_model
+
+REFERENCE = Path(__file__).parent / "reference"
 
 
 def variants(name: str, rows: int, tokens: int, dtype: str) -> dict[str, Callable[[], torch.Tensor]]:
@@ -55,51 +55,6 @@ def variants(name: str, rows: int, tokens: int, dtype: str) -> dict[str, Callabl
     }
 
 
-def synchronise() -> None:
-    if torch.accelerator.is_available():
-        torch.accelerator.synchronize()
-
-
-@torch.no_grad()
-def measure(passes: dict[str, Callable[[], torch.Tensor]], rounds: int) -> dict[str, list[float]]:
-    for run in passes.values():
-        run()
-    seconds: dict[str, list[float]] = {name: [] for name in passes}
-    names = list(passes)
-    for number in range(rounds):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            synchronise()
-            start = time.perf_counter()
-            passes[name]()
-            synchronise()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds
-
-
-def table(seconds: dict[str, list[float]]) -> list[str]:
-    lines = [
-        "| forward pass | median seconds | ratio to plain | middle half of the rounds |",
-        "|---|---|---|---|",
-    ]
-    for name, times in seconds.items():
-        ratios = [t / p for t, p in zip(times, seconds["plain"], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        lines.append(f"| {name} | {statistics.median(times):.3f} | {middle:.3f} | {low:.3f} to {high:.3f} |")
-    return lines
-
-
-def hardware() -> str:
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = names[0] if names else cpu
-    return f"{cpu}, {torch.get_num_threads()} threads"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -109,31 +64,25 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--out", type=Path, help="write a page of Markdown here")
+    parser.add_argument("--out", type=Path, default=REFERENCE / "gating-overhead.json")
     arguments = parser.parse_args()
     passes = variants(arguments.model, arguments.rows, arguments.tokens, arguments.dtype)
-    lines = table(measure(passes, arguments.rounds))
-    where = (
-        f"{datetime.date.today():%Y-%m-%d}, headatlas {__version__}, torch {torch.__version__}, "
-        f"{hardware()}; "
-        f"{arguments.model}, {arguments.dtype}, {arguments.rows} rows of {arguments.tokens} tokens, "
-        f"{arguments.rounds} interleaved rounds."
-    )
-    print("\n".join([where, "", *lines]))
-    if arguments.out:
-        page = [
-            "# Performance",
-            "",
-            "Made by `make bench`; not edited by hand. Ratios come from one interleaved run.",
-            "",
-            "## What gating costs",
-            "",
-            where,
-            "",
-            *lines,
-            "",
-        ]
-        arguments.out.write_text("\n".join(page))
+    with torch.no_grad():
+        seconds = interleaved(passes, arguments.rounds)
+    found = {
+        **about(),
+        "model": arguments.model,
+        "dtype": arguments.dtype,
+        "rows": arguments.rows,
+        "tokens": arguments.tokens,
+        "rounds": arguments.rounds,
+        "passes": {
+            name: {"seconds": statistics.median(times), "ratio": median_ratio(times, seconds["plain"])}
+            for name, times in seconds.items()
+        },
+    }
+    print(json.dumps(found, indent=1))
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
