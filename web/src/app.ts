@@ -1,5 +1,6 @@
 // The page: what the reader has chosen, and everything that is drawn from it.
-import { nameOf, placeOf, type Atlas, type Relation } from "./atlas";
+import { Address } from "./address";
+import { nameOf, placeOf, type Atlas } from "./atlas";
 import { drawCard } from "./card";
 import { comparison, sameShape } from "./compare";
 import { makeControls, type Controls } from "./controls";
@@ -24,6 +25,7 @@ import {
 } from "./looks";
 import { SCORES, count, profiles, scoreMap, type Score } from "./scores";
 import { roomFor, type Kind } from "./room";
+import { lookUp } from "./search";
 import { DEFAULTS, decodeState, encode, type State } from "./state";
 import { STEP, columns, csv, drawTable, sorted } from "./table";
 import { wordsPart } from "./words";
@@ -51,8 +53,7 @@ export class App implements Host {
   private tableKey = "";
   private rows = STEP;
   private lastGrid: HTMLElement | null = null;
-  private written = 0;
-  private writing = 0;
+  private readonly link = new Address(() => this.address());
   private readonly watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) this.panels.find(({ grid }) => grid.element === entry.target)?.grid.see(entry.isIntersecting);
@@ -163,22 +164,6 @@ export class App implements Host {
     return text && `#${text}`;
   }
 
-  /** Puts the state into the address: at once, but not more often than browsers put up with. */
-  private write(): void {
-    window.clearTimeout(this.writing);
-    const wait = this.written + 250 - Date.now();
-    if (wait > 0) {
-      this.writing = window.setTimeout(() => this.write(), wait);
-      return;
-    }
-    this.written = Date.now();
-    try {
-      history.replaceState(null, "", this.address() || location.pathname);
-    } catch {
-      this.writing = window.setTimeout(() => this.write(), 2000); // too often for this browser
-    }
-  }
-
   private close(): void {
     const inside = this.aside.contains(document.activeElement);
     this.set({ head: "" });
@@ -188,7 +173,7 @@ export class App implements Host {
   private set(change: Partial<State>, fromAddress = false): void {
     const before = this.state;
     this.state = this.sound({ ...(fromAddress ? this.usual : before), ...change });
-    this.write();
+    this.link.write();
     if (before.atlas !== this.state.atlas || fromAddress) {
       this.atlas = this.current();
       this.build();
@@ -217,19 +202,13 @@ export class App implements Host {
 
   /** Goes to what is called so; says what came of it. */
   private find(text: string): string {
-    const place = placeOf(this.atlas, text);
-    if (place !== null) {
-      this.choose(place);
-      return `${nameOf(this.atlas, place)} is chosen`;
+    const found = lookUp(this.atlas, text);
+    if (found.kind === "nothing") return text ? `nothing is called ${text}` : "";
+    if (found.kind === "head") {
+      this.choose(found.place);
+      return `${nameOf(this.atlas, found.place)} is chosen`;
     }
-    const wanted = text.toLowerCase();
-    if (!wanted) return "";
-    const named = (test: (name: string) => boolean): Relation[] =>
-      this.atlas.relations.filter((one) => test(one.title.toLowerCase()) || test(one.name.toLowerCase()));
-    const exact = named((name) => name === wanted);
-    const all = exact.length ? exact : named((name) => name.includes(wanted));
-    const [relation, ...others] = all;
-    if (!relation) return `nothing is called ${text}`;
+    const { relation, others } = found;
     this.set({ relation: relation.name, show: `relation|${relation.name}` });
     const show = document.getElementById("show") as HTMLSelectElement | null;
     if (show) show.value = this.state.show;

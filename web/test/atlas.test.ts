@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PayloadError, decode, group, nameOf, placeOf } from "../src/atlas";
+import { lookUp } from "../src/search";
 import { RAW, made } from "./made";
 
 describe("the payload", () => {
@@ -41,5 +42,19 @@ describe("heads by name", () => {
     expect(group(atlas, 0)).toEqual([1]);
     expect(group(atlas, 3)).toEqual([2]);
     expect(group(atlas, 4)).toEqual([]);
+  });
+});
+
+describe("what is looked for", () => {
+  const atlas = made();
+  it.each([["L1H1", 5], ["(1, 1)", 5], ["0 3", 3]])("a head: %s", (text, place) => {
+    expect(lookUp(atlas, text)).toEqual({ kind: "head", place });
+  });
+  it("a relation, whole before part, with those that fit as well", () => {
+    expect(lookUp(atlas, " DOUBLE ")).toMatchObject({ kind: "relation", relation: { name: "double" }, others: [] });
+    expect(lookUp(atlas, "o")).toMatchObject({ relation: { name: "double" }, others: [{ name: "copying" }] });
+  });
+  it.each(["", "  ", "L9H9", "zzz"])("nothing: %s", (text) => {
+    expect(lookUp(atlas, text)).toEqual({ kind: "nothing" });
   });
 });
