@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markdown import table
 from objective import LIMIT, RUNS, TASKS, gates, logits, runs
 
 from agreement import REFERENCE, seed_to_seed
@@ -44,10 +45,6 @@ def _shares(reached: np.ndarray) -> str:
     return f"{_percent(reached.all(0).mean())}, {_percent(reached.any(0).mean())}"
 
 
-def _table(head: list[str], lines: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *lines)]
-
-
 def _each() -> Iterator[tuple[str, str, str, dict[str, np.ndarray], dict[str, Any]]]:
     """Task, schedule, objective, gates and what was measured, of every run that has a partner."""
     for task in TASKS:
@@ -78,7 +75,7 @@ def trap_table() -> list[str]:
         "free logits beyond ±4",
         "of the gates that retain shut, beyond −4",
     ]
-    return _table([*head, "of the gates that remove left open, beyond +4"], lines)
+    return table([*head, "of the gates that remove left open, beyond +4"], lines)
 
 
 def agreement_table() -> list[str]:
@@ -89,7 +86,7 @@ def agreement_table() -> list[str]:
         shares = [_shares(fits["remove"] >= 0.5), _shares(fits["retain"] <= 0.5)]
         lines.append([task, schedule, f"`{objective}`", str(len(fits["free"])), pairs, *shares])
     head = ["task", "schedule", "objective", "seeds", "agreement of seeds", "facilitating: Always, Any"]
-    return _table([*head, "interfering: Always, Any"], lines)
+    return table([*head, "interfering: Always, Any"], lines)
 
 
 def sufficiency_table() -> list[str]:
@@ -104,7 +101,7 @@ def sufficiency_table() -> list[str]:
                 gains = [_interval(gain[name][kind], "+") for name in ("bounded", "limited")]
                 lines.append([task, schedule, kind, *means, *gains])
     head = ["task", "schedule", "order by", "`paper`", "`bounded`", "difference"]
-    return _table([*head, "`paper` with logits limited afterwards, difference"], lines)
+    return table([*head, "`paper` with logits limited afterwards, difference"], lines)
 
 
 def harm_table() -> list[str]:
@@ -130,7 +127,7 @@ def harm_table() -> list[str]:
         )
     head = ["task", "schedule", "objective", "shut gates", "worse if opened, clearly so", "clearly better"]
     head += ["of the trapped, worse", "heads shut in most seeds", "better without one", "without all of them"]
-    return _table(head, lines)
+    return table(head, lines)
 
 
 COLOURS = {"paper": "#d55e00", "bounded": "#0072b2"}

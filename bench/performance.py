@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from markdown import table
+
 REFERENCE = Path(__file__).parent / "reference"
 
 
@@ -20,10 +22,6 @@ def numbers(name: str) -> dict[str, Any]:
 
 def where(found: dict[str, Any]) -> str:
     return f"{found['date']}, headatlas {found['headatlas']}, torch {found['torch']}, {found['machine']}"
-
-
-def table(head: list[str], lines: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *lines)]
 
 
 def overhead() -> list[str]:

@@ -120,7 +120,8 @@ function makeChoices(atlas: Atlas): Choice[] {
       OVER.map((over): Choice => {
         const title = `${task.title}: ${score}, ${over}`;
         const map = (): Float32Array => scoreMap(task, score, over);
-        return { key: `task|${task.name}|${score}|${over}`, text: title, shown: (state) => ofTask(atlas, state, title, map()) };
+        const shown = (state: State): Shown => heated(atlas, state, map(), title, state.threshold, false);
+        return { key: `task|${task.name}|${score}|${over}`, text: title, shown };
       }),
     ),
   );
@@ -140,10 +141,6 @@ function makeChoices(atlas: Atlas): Choice[] {
 export function single({ atlas, state }: View): Shown | null {
   const all = choices(atlas);
   return (all.find((one) => one.key === state.show) ?? all[0])?.shown(state) ?? null;
-}
-
-function ofTask(atlas: Atlas, state: State, title: string, map: Float32Array): Shown {
-  return heated(atlas, state, map, title, state.threshold, false);
 }
 
 function ofRelation(atlas: Atlas, state: State, relation: Relation): Shown {
