@@ -20,7 +20,10 @@ __all__ = [
 ]
 
 ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")]
-Dtype = Annotated[str, typer.Option(help="auto, fast, float32, bfloat16, float16 or float64.")]
+Dtype = Annotated[
+    str,
+    typer.Option(help="auto, fast, float32, bfloat16, float16, float64, or float8 (on a GPU that has it)."),
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")]
 DeviceMap = Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")]
 Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
