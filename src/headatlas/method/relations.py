@@ -10,13 +10,15 @@ it counts (`Model.norm_after`), but for its scale, which changes no order.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headatlas.core import DIRECTIONS, Head, RequestError
 from headatlas.method.top_k import TopK, Vocabulary, full_precision
@@ -96,16 +98,25 @@ class Writer:
         targets = torch.tensor([pair.target for some in pairs for pair in some], device=device)
         limits = torch.tensor(k)[owner].to(device)
         top_k = TopK(self.vocabulary, targets, limits)
-        for head in self.model.spec if heads is None else heads:
-            rows = exact(inner(head.layer, head.head)).to(device)
-            top_k.ask(head, rows, self.output(head.layer, head.head).to(device))
+        for some in self._groups(self.model.spec if heads is None else heads, top_k):
+            rows = torch.stack([exact(inner(head.layer, head.head)).to(device) for head in some])
+            written = torch.stack([self.output(head.layer, head.head).to(device) for head in some])
+            top_k.ask(some, rows, written)
             if progress is not None:
-                progress(1)
-        for head, found in top_k.answers().items():
-            for direction, hits in enumerate(found.cpu()):
-                sums = torch.bincount(owner, hits.double(), minlength=len(pairs))
-                shares[:, direction, head.layer, head.head] = (sums / counts).numpy()
+                progress(len(some))
+        ends = counts.cumsum(0)
+        answers = top_k.answers()
+        for head, hits in zip(answers, torch.stack(list(answers.values())).cpu(), strict=True):
+            sums = functional.pad(hits.cumsum(1).double(), (1, 0))
+            share = (sums[:, ends] - sums[:, ends - counts]) / counts
+            shares[:, :, head.layer, head.head] = share.T.numpy()
         return shares
+
+    def _groups(self, heads: Iterable[Head], top_k: TopK) -> Iterator[list[Head]]:
+        """Heads of a layer that are asked together."""
+        for layer, some in groupby(heads, key=lambda head: head.layer):
+            own, each = list(some), top_k.together(self.model.attention(layer).head_dim)
+            yield from (own[start : start + each] for start in range(0, len(own), each))
 
 
 def static_scores(

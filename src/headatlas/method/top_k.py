@@ -6,16 +6,20 @@ k other tokens reach its number; among the bottom k likewise. **A tie counts aga
 that writes nothing has nothing on top.
 
 Most answers are no, and a no needs only k witnesses. So the vocabulary is asked in blocks, shuffled once, and
-a row is dropped as soon as k tokens above its target and k below it are found. Numbers are single precision
-with a bound on their error; what the bound leaves open at the end is worked out again with a smaller
-bound, and then in double precision. Nothing is estimated: the answers are those of double precision
-throughout.
+a row is dropped as soon as k tokens above its target and k below it are found. First all rows of a head are
+asked together, by a matrix of the head and the block; then the few that are left, of many heads together, by
+what they write into the stream, which is more work for a row and has a smaller error. Numbers are single
+precision with a bound on their error; what the bound leaves open at the end is worked out in double
+precision. Nothing is estimated: the answers are those of double precision throughout.
+
+On a GPU the heads of a layer are asked at once, and blocks are made when they are needed: what counts there
+is how often something is started, and memory. On a CPU it is what the cache holds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +33,19 @@ from headatlas.model.linear import exact
 __all__ = ["TopK", "Vocabulary", "full_precision", "in_top"]
 
 #: tokens of the first blocks, and of all later ones: most rows are gone after few
-_FIRST_BLOCKS, _BLOCK = (1024, 3072, 8192), 16_384
+_FIRST_BLOCKS, _BLOCK = (1024, 3072, 8192), 8192
 #: relative rounding error of single precision
 _ROUND = 2.0**-24
-#: numbers that are made at once: on a CPU what its cache holds
-_CELLS = {"cpu": 1 << 21, "cuda": 1 << 27}
-#: rows that are worked out again at once
-_TOGETHER = 1024
+#: numbers that are made at once
+_CELLS = {"cpu": 1 << 21, "cuda": 1 << 25}
+#: rows of several heads that are asked at once
+_TOGETHER = {"cpu": 1024, "cuda": 4096}
+#: blocks that are kept (all of them on a CPU)
+_KEPT = {"cuda": len(_FIRST_BLOCKS)}
+#: where double precision costs little
+_DOUBLE = {"cuda"}
+#: numbers that the heads of one question may read
+_READ = 1 << 23
 
 
 @contextmanager
@@ -73,23 +83,30 @@ class Vocabulary:
     """The unembedding [hidden, token] made ready for many questions."""
 
     weight: Tensor  # in the weights' own dtype
-    blocks: tuple[Tensor, ...]  # times `scale`, in single precision, shuffled: counting needs no order
-    order: Tensor  # the tokens in the order of the blocks
+    kept: tuple[Tensor, ...]  # the first blocks
+    parts: tuple[Tensor, ...]  # the tokens of each block
     scale: float
     longest: float  # the largest norm of a column of a block
+
+    def blocks(self) -> Iterator[Tensor]:
+        """[hidden, token] times `scale`, in single precision, tokens shuffled: counting needs no order."""
+        yield from self.kept
+        yield from self.others()
+
+    def others(self) -> Iterator[Tensor]:
+        """The blocks that are not kept."""
+        for part in self.parts[len(self.kept) :]:
+            yield _scaled(self.weight.T[part], self.scale).T
 
     def top(self, rows: Tensor, count: int) -> Tensor:
         """[row, count]: the tokens with the highest numbers of each row [row, hidden], the highest first, in
         single precision."""
-        best, which = torch.empty(len(rows), 0, device=rows.device), self.order[:0].expand(len(rows), 0)
-        start = 0
-        for block in self.blocks:
+        best, which = torch.empty(len(rows), 0, device=rows.device), self.parts[0][:0].expand(len(rows), 0)
+        for block, part in zip(self.blocks(), self.parts, strict=True):
             numbers = torch.cat([best, rows @ block], dim=1)
-            tokens = self.order[start : start + block.shape[1]].expand(len(rows), -1)
-            tokens = torch.cat([which, tokens], dim=1)
+            tokens = torch.cat([which, part.expand(len(rows), -1)], dim=1)
             places = numbers.topk(min(count, numbers.shape[1]), dim=1).indices
             best, which = numbers.gather(1, places), tokens.gather(1, places)
-            start += block.shape[1]
         return which
 
     def columns(self, tokens: Tensor) -> Tensor:
@@ -109,18 +126,48 @@ class Vocabulary:
         if not 0 < longest < torch.inf:
             raise FitError("the unembedding holds no numbers, or nothing but zeros.")
         scale = 2.0 ** -round(math.log2(longest))  # exact, and far from what single precision can hold
-        blocks = tuple(
-            (exact(unembedding[:, part]) * scale).float().contiguous() for part in order.split(sizes)
+        parts = order.split(sizes)
+        kept = tuple(
+            _scaled(unembedding[:, part], scale).contiguous()
+            for part in parts[: _KEPT.get(unembedding.device.type)]
         )
-        return cls(unembedding, blocks, order, scale, longest * scale * (1 + 1e-5))
+        return cls(unembedding, kept, parts, scale, longest * scale * (1 + 1e-5))
 
     @property
     def size(self) -> int:
         return int(self.weight.shape[1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Rows that are not answered yet, of any heads: their places among all that was asked, what is written
+    into the stream [row, hidden] in double precision, and how many tokens are surely above the target and
+    below it."""
+
+    place: Tensor
+    written: Tensor
+    above: Tensor
+    below: Tensor
+
+    def __getitem__(self, some: Tensor) -> _Open:
+        return _Open(self.place[some], self.written[some], self.above[some], self.below[some])
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @classmethod
+    def all(cls, parts: list[_Open]) -> _Open:
+        return cls(
+            torch.cat([part.place for part in parts]),
+            torch.cat([part.written for part in parts]),
+            torch.cat([part.above for part in parts]),
+            torch.cat([part.below for part in parts]),
+        )
+
+
 class TopK:
-    """Answers, head by head, whether targets are in the top k and in the bottom k of what heads write.
+    """Answers, for some heads at a time, whether targets are in the top k and in the bottom k of what they
+    write.
 
     `targets` and `k` have one entry per row.
     """
@@ -128,75 +175,156 @@ class TopK:
     def __init__(self, vocabulary: Vocabulary, targets: Tensor, k: Tensor) -> None:
         self._vocabulary, self._targets, self._k = vocabulary, targets, k
         different, self._target = targets.unique(return_inverse=True)
-        self._vectors = vocabulary.columns(different).float()
-        self._cells = _CELLS.get(targets.device.type, _CELLS["cpu"])
-        self._answers: dict[Any, Tensor] = {}
-        self._waiting: list[tuple[Any, Tensor, Tensor]] = []
+        self._kind = targets.device.type if targets.device.type in _CELLS else "cpu"
+        self._double = self._kind in _DOUBLE
+        vectors = vocabulary.columns(different)
+        self._vectors = vectors if self._double else vectors.float()
+        self._keys: list[Any] = []
+        self._hits: list[tuple[Tensor, Tensor]] = []
+        # rows that have seen no block of the vocabulary yet, the kept ones, all of them and are not sure
+        self._new: list[_Open] = []
+        self._half: list[_Open] = []
+        self._unsure: list[_Open] = []
+
+    def together(self, head_dim: int) -> int:
+        """How many heads are best asked at once."""
+        return 1 if self._kind == "cpu" else max(1, _READ // max(1, len(self._targets) * head_dim))
 
     @full_precision()
-    def ask(self, key: Any, inner: Tensor, output: Tensor) -> None:
-        """Rows of numbers inner · output · unembedding: `inner` is [row, head_dim], `output` [head_dim,
-        hidden]; both are taken in double precision."""
-        inner, output = _sized(exact(inner), 1), _sized(exact(output), (0, 1))
-        self._answers[key] = torch.zeros(2, len(inner), dtype=torch.bool, device=inner.device)
-        if not bool(output.any()):
-            return  # nothing is written: all tie
-        left, above, below = self._compared(inner, output)
-        verdict, unsure = _verdict(above[left], below[left], self._k[left], self._vocabulary.size - 1)
-        self._answers[key][:, left] = verdict
-        left = left[unsure]
-        if len(left):
-            self._waiting.append((key, left, inner[left] @ output))
-        if sum(len(rows) for _, rows, _ in self._waiting) >= _TOGETHER:
-            self._settle()
+    def ask(self, keys: Sequence[Any], inner: Tensor, output: Tensor) -> None:
+        """Rows of numbers inner · output · unembedding: `inner` is [head, row, head_dim], `output` [head,
+        head_dim, hidden], `keys` has a name for each head; both are taken in double precision."""
+        inner, output = _sized(exact(inner), 2), _sized(exact(output), (1, 2))
+        heads, rows = inner.shape[:2]
+        start = len(self._keys) * rows
+        self._keys += keys
+        for left in self._left(inner, output).split(_TOGETHER[self._kind]):
+            if not len(left):
+                continue
+            each = torch.bincount(left // rows, minlength=heads).tolist()
+            parts = [
+                inner[head, some] @ output[head]
+                for head, some in enumerate((left % rows).split(each))
+                if len(some)
+            ]
+            none = torch.zeros(len(left), device=left.device)
+            self._new.append(_Open(start + left, torch.cat(parts), none, none.clone()))
+            if sum(map(len, self._new)) >= _TOGETHER[self._kind]:
+                self._go_on()
 
     @full_precision()
     def answers(self) -> dict[Any, Tensor]:
         """key -> [top or bottom, row] for all that was asked."""
-        self._settle()
-        return self._answers
+        self._go_on(finish=True)
+        found = torch.zeros(2, len(self._keys) * len(self._k), dtype=torch.bool, device=self._targets.device)
+        for place, verdict in self._hits:
+            found[:, place] = verdict
+        parts = found.unflatten(1, (len(self._keys), len(self._k))).unbind(1)
+        return dict(zip(self._keys, parts, strict=True))
 
-    def _compared(self, inner: Tensor, output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(rows that were compared with all tokens, and for all rows how many of the tokens that they were
-        compared with are surely above and surely below the target)."""
-        single, written = inner.float(), output.float()
-        own = torch.linalg.vecdot(single, (written @ self._vectors).T[self._target]).double()
-        # A product of three is wrong by at most so many roundings of the sizes that go into it: that of the
-        # target is, and that of another token; and as much again for safety.
-        roundings = 4 * (len(output) + output.shape[1] + 8)
-        error = roundings * _ROUND * inner.norm(dim=1) * output.norm() * self._vocabulary.longest
-        low, high = _around(own, error)
-        above, below = torch.zeros(2, len(inner), device=inner.device)
-        left = inner.any(1).nonzero()[:, 0]  # a row of zeros ties with all
-        for block in self._vocabulary.blocks:
-            some, factor = single[left], written @ block if len(left) >= len(written) else block
-            if factor is block:  # few rows: the cheaper order of the three factors
-                some = some @ written
-            each = max(1, self._cells // block.shape[1])
-            for rows, part in zip(left.split(each), some.split(each), strict=True):
-                numbers = part @ factor
-                above[rows] += _count(torch.gt, numbers, high[rows])
-                below[rows] += _count(torch.lt, numbers, low[rows])
-            left = left[torch.minimum(above[left], below[left]) < self._k[left]]
+    def _left(self, inner: Tensor, output: Tensor) -> Tensor:
+        """Places in [head, row] of those for which the first block of the vocabulary, or as many as make
+        sense in this way, do not hold enough tokens above the target and enough below."""
+        single, sizes = inner.float(), inner.norm(dim=2)
+        factor, unit = self._products(output, self._vectors)
+        factor = factor.mT[:, self._target]
+        own = torch.linalg.vecdot(inner if self._double else single, factor).double()
+        above, below = torch.zeros(2, *own.shape, device=inner.device)
+        left = (inner.any(2) & output.any(2).any(1)[:, None]).flatten().nonzero()[:, 0]  # zeros tie with all
+        for block in self._vocabulary.blocks():
+            factor, other = self._products(output, block)
+            bounds = _around(own, sizes * (unit + other)[:, None])
+            if len(left) < own.numel() and len(own) == 1:
+                self._ask_some(left, single[0], factor[0].float(), bounds, (above[0], below[0]))
+            else:
+                self._ask_all(single, factor.float(), bounds, (above, below))
+            found = torch.minimum(above, below).flatten()
+            left = left[found[left] < self._k[left % own.shape[1]]]
+            if len(left) < output.shape[1] or len(own) > 1:  # the other way is the better one
+                break
+        return left
+
+    def _products(self, output: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """([head, head_dim, token]: what is written for a unit of each channel; [head]: how wrong at most, in
+        units of what is read, is a number that is made from it in single precision).
+
+        A sum of n products is wrong by at most n roundings of the sizes that go into it; twice that is
+        allowed for, as a matrix product may add up in any way.
+        """
+        dim, hidden = output.shape[1:]
+        if self._double:
+            found = output @ columns.double()
+            first = torch.zeros_like(found[:, 0, 0])
+        else:
+            found = output.float() @ columns
+            first = hidden * output.norm(dim=(1, 2)) * self._vocabulary.longest
+        second = (dim + 4) * found.norm(dim=1).amax(dim=1).double() * (1 + 1e-3) + hidden * 1e-30
+        return found, 2 * _ROUND * (first + second)
+
+    def _ask_all(
+        self, single: Tensor, factor: Tensor, bounds: tuple[Tensor, Tensor], counts: tuple[Tensor, Tensor]
+    ) -> None:
+        (low, high), (above, below) = bounds, counts
+        each = max(1, _CELLS[self._kind] // factor[:, 0].numel())
+        for start in range(0, single.shape[1], each):
+            some = slice(start, start + each)
+            numbers = single[:, some] @ factor
+            above[:, some] += _count(torch.gt, numbers, high[:, some])
+            below[:, some] += _count(torch.lt, numbers, low[:, some])
+
+    def _ask_some(
+        self,
+        left: Tensor,
+        single: Tensor,
+        factor: Tensor,
+        bounds: tuple[Tensor, Tensor],
+        counts: tuple[Tensor, Tensor],
+    ) -> None:
+        (low, high), (above, below) = bounds, counts
+        for rows in left.split(max(1, _CELLS[self._kind] // factor.shape[1])):
+            numbers = single[rows] @ factor
+            above[rows] += _count(torch.gt, numbers, high[0, rows])
+            below[rows] += _count(torch.lt, numbers, low[0, rows])
+
+    def _go_on(self, finish: bool = False) -> None:
+        """Ask the rows that wait, of many heads together: what is made for them is made seldom."""
+        if self._new:
+            self._half.append(self._asked(_Open.all(self._new), iter(self._vocabulary.kept)))
+            self._new = []
+        if self._half and (finish or sum(map(len, self._half)) >= _TOGETHER[self._kind]):
+            some = self._asked(_Open.all(self._half), self._vocabulary.others())
+            k = self._k[some.place % len(self._k)]
+            verdict, unsure = _verdict(some.above, some.below, k, self._vocabulary.size - 1)
+            self._hits.append((some.place, verdict))
+            self._unsure.append(some[unsure])
+            self._half = []
+        if self._unsure and finish:
+            some = _Open.all(self._unsure)
+            for part in torch.arange(len(some), device=some.place.device).split(_TOGETHER[self._kind]):
+                place, written = some.place[part], some.written[part]
+                row = place % len(self._k)
+                counts = _exactly(written, self._vocabulary, self._targets[row])
+                self._hits.append((place, counts - 1 < self._k[row]))
+            self._unsure = []
+
+    def _asked(self, some: _Open, blocks: Iterator[Tensor]) -> _Open:
+        """The rows that are left after these blocks, with what was counted."""
+        row = some.place % len(self._k)
+        k, targets = self._k[row], self._targets[row]
+        own = torch.linalg.vecdot(some.written, self._vocabulary.columns(targets).T)
+        size = some.written.norm(dim=1) * self._vocabulary.longest
+        low, high = _around(own, (some.written.shape[1] + 8) * _ROUND * size)
+        single, above, below = some.written.float(), some.above, some.below
+        left = torch.arange(len(some), device=row.device)
+        for block in blocks:
+            for part in left.split(max(1, _CELLS[self._kind] // block.shape[1])):
+                numbers = single[part] @ block
+                above[part] += _count(torch.gt, numbers, high[part])
+                below[part] += _count(torch.lt, numbers, low[part])
+            left = left[torch.minimum(above[left], below[left]) < k[left]]
             if not len(left):
                 break
-        return left, above, below
-
-    def _settle(self) -> None:
-        """Work out the rows that wait, of many heads together."""
-        if not self._waiting:
-            return
-        rows = torch.cat([vectors for _, _, vectors in self._waiting])
-        places = torch.cat([left for _, left, _ in self._waiting])
-        parts = zip(rows.split(_TOGETHER), places.split(_TOGETHER), strict=True)
-        each = [
-            _settled(some, self._vocabulary, self._targets[place], self._k[place]) for some, place in parts
-        ]
-        found, start = torch.cat(each, dim=1), 0
-        for key, left, _ in self._waiting:
-            self._answers[key][:, left] = found[:, start : start + len(left)]
-            start += len(left)
-        self._waiting = []
+        return some[left]
 
 
 def in_top(
@@ -204,7 +332,7 @@ def in_top(
 ) -> tuple[Tensor, Tensor]:
     """(is each target in the top k, is it in the bottom k): the questions of one head."""
     one = TopK(vocabulary, targets, k)
-    one.ask(0, inner, output)
+    one.ask([0], inner[None], output[None])
     top, bottom = one.answers()[0]
     return top, bottom
 
@@ -216,28 +344,11 @@ def _verdict(above: Tensor, below: Tensor, k: Tensor, others: int) -> tuple[Tens
     return torch.stack([top, bottom]), (~top & (above < k)) | (~bottom & (below < k))
 
 
-def _settled(rows: Tensor, vocabulary: Vocabulary, targets: Tensor, k: Tensor) -> Tensor:
-    """[top or bottom, row] from the whole vocabulary; `rows` is [row, hidden] in double precision."""
-    own = torch.linalg.vecdot(rows, vocabulary.columns(targets).T)
-    size = rows.norm(dim=1) * vocabulary.longest
-    low, high = _around(own, (rows.shape[1] + 8) * _ROUND * size)
-    single = rows.float()
-    above, below = torch.zeros(2, len(rows), device=rows.device)
-    for block in vocabulary.blocks:
-        numbers = single @ block
-        above += _count(torch.gt, numbers, high)
-        below += _count(torch.lt, numbers, low)
-    verdict, open_ = _verdict(above, below, k, vocabulary.size - 1)
-    unsure = open_.nonzero()[:, 0]
-    if len(unsure):
-        tie = 4 * rows.shape[1] * 2.0**-53 * size[unsure]
-        verdict[:, unsure] = _exactly(rows[unsure], vocabulary, own[unsure], tie) - 1 < k[unsure]
-    return verdict
-
-
-def _exactly(rows: Tensor, vocabulary: Vocabulary, own: Tensor, tie: Tensor) -> Tensor:
+def _exactly(rows: Tensor, vocabulary: Vocabulary, targets: Tensor) -> Tensor:
     """[top or bottom, row]: how many tokens, the target among them, reach its number from above and from
-    below, in double precision; numbers that differ by no more than `tie`, its rounding, are the same."""
+    below, in double precision; numbers that differ by no more than its rounding are the same."""
+    own = torch.linalg.vecdot(rows, vocabulary.columns(targets).T)
+    tie = 4 * rows.shape[1] * 2.0**-53 * rows.norm(dim=1) * vocabulary.longest
     counts = torch.zeros(2, len(rows), dtype=torch.long, device=rows.device)
     for part in vocabulary.weight.split(_BLOCK, dim=1):
         numbers = rows @ (exact(part) * vocabulary.scale)
@@ -254,14 +365,19 @@ def _sized(values: Tensor, axes: int | tuple[int, int]) -> Tensor:
     return values * torch.exp2(-norm.clamp(min=1e-300).log2().round())
 
 
+def _scaled(columns: Tensor, scale: float) -> Tensor:
+    """`columns`, a copy, in single precision; the scale is a power of two, so that nothing is lost to it."""
+    return (columns * scale).float() if columns.dtype == torch.float64 else columns.float().mul_(scale)
+
+
 def _count(compare: Any, numbers: Tensor, bound: Tensor) -> Tensor:
     """[row]: how many numbers lie beyond the row's bound. Ones and zeros as floats are added many times
     faster than truth values are, and exactly."""
-    found: Tensor = compare(numbers, bound, out=torch.empty_like(numbers)).sum(1)
+    found: Tensor = compare(numbers, bound, out=torch.empty_like(numbers)).sum(-1)
     return found
 
 
 def _around(own: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:
     """Single-precision bounds below and above `own`, rounded outwards."""
-    low, high = (own - error).float()[:, None], (own + error).float()[:, None]
+    low, high = (own - error).float()[..., None], (own + error).float()[..., None]
     return low.nextafter(torch.full_like(low, -torch.inf)), high.nextafter(torch.full_like(high, torch.inf))
