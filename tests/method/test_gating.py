@@ -363,10 +363,12 @@ def test_layers_that_run_again_bring_no_dropout():
 
 
 @pytest.mark.parametrize(
-    ("free_gib", "budget"), [(100, 65_536), (10, 8192), (5, 4096), (5.5, 4096), (0.001, 256)]
+    ("free_gib", "allowed", "budget"),
+    [(100, 1, 65_536), (10, 1, 8192), (5, 1, 4096), (5.5, 1, 4096), (0.001, 1, 256), (100, 11 / 128, 8192)],
 )
-def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, budget):
-    """From what a trial pass cost there, on the right device, a power of two; with figures that are told."""
+def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, allowed, budget):
+    """From what a trial pass cost there, on the right device, a power of two; with figures that are told.
+    A process that may use a part of the GPU alone keeps to it."""
     asked = set()
 
     def told(value):
@@ -384,8 +386,9 @@ def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, budget):
     trial = 1024 // 9 * 9  # tokens of the trial pass
     monkeypatch.setattr("torch.cuda.max_memory_allocated", told(2**30 + trial * 2**19))  # half a MiB each
     monkeypatch.setattr("torch.cuda.memory_reserved", told(2**30))
-    monkeypatch.setattr("torch.cuda.mem_get_info", told((int(free_gib * 2**30), 0)))
-    monkeypatch.setattr("headatlas.method.resources.row_nll", lambda model, batch: gates_sum)
+    monkeypatch.setattr("torch.cuda.mem_get_info", told((int(free_gib * 2**30), 128 * 2**30)))
+    monkeypatch.setattr("torch.cuda.get_per_process_memory_fraction", told(allowed))
+    monkeypatch.setattr("headatlas.method.resources.row_nll", lambda model, batch, **_: gates_sum)
     gates_sum = torch.zeros(1, requires_grad=True)
     monkeypatch.setattr("torch.full", lambda shape, value, **options: torch.ones(shape))
     monkeypatch.setattr(RowTable, "passes", told_pass(table.passes))
@@ -432,6 +435,7 @@ def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tin
         for name in ("memory_allocated", "max_memory_allocated", "memory_reserved"):
             monkeypatch.setattr(f"torch.cuda.{name}", lambda device: 2**20)
         monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (2**40, 2**40))
+        monkeypatch.setattr("torch.cuda.get_per_process_memory_fraction", lambda device: 1.0)
         monkeypatch.setattr(RowTable, "passes", told_pass(RowTable.passes))
         monkeypatch.setattr(
             "torch.full", lambda shape, value, **options: torch.ones(shape, requires_grad=True)
@@ -520,7 +524,7 @@ def test_passes_hold_every_row_once_and_stay_in_budget():
     seen = []
     for one in table.passes(chosen, 40, "cpu"):
         assert one.tokens == one.ids.numel() <= 40
-        flat = chosen.ravel()[one.members.numpy()]
+        flat = chosen.ravel()[one.members]
         for number, place in enumerate(flat):
             row = rows[place]
             assert tuple(one.ids[number, : len(row.ids)].tolist()) == row.ids

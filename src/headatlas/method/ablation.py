@@ -75,7 +75,7 @@ def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Tensor]:
     def work(budget: int) -> dict[int, Tensor]:
         sums: dict[int, Tensor] = {}
         for batch in table.passes(np.arange(len(rows))[:, None], budget, model.device):
-            lengths = torch.from_numpy(table.lengths[batch.members.cpu().numpy()])
+            lengths = torch.from_numpy(table.lengths[batch.members])
             there = torch.arange(batch.ids.shape[1]) < lengths[:, None]
             for layer, outputs in model.head_outputs(batch.ids).items():
                 found = (outputs.double() * there.to(outputs.device)[..., None]).sum((0, 1))

@@ -42,7 +42,7 @@ def attribute(
         batches = list(table.passes(np.arange(len(rows))[:, None], budget, model.device))
         for number, point in enumerate(points):
             for place, batch in enumerate(batches):
-                members = batch.members.cpu().numpy()
+                members = batch.members
                 gates = torch.full((len(members), *model.spec.shape), point, device=model.device)
                 gates.requires_grad_()
                 with model.gates(gates):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from headatlas.task import Row
 
-__all__ = ["Pass", "RowTable", "draw"]
+__all__ = ["Pass", "RowTable", "draw", "on", "round_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +20,63 @@ class Pass:
     """Rows that go through the model together, padded on the right.
 
     No attention mask is needed: heads that do not look ahead (which the self-check proves) never see
-    what stands behind them. `members` are places in the list that the rows were chosen by; `rows`,
-    `positions` and `targets` say for each target token where it is predicted and what it is, `offsets`
-    its place in the target; `counts` has the number of target tokens of each row.
+    what stands behind them. `members` are places in the list that the rows were chosen by.
+
+    A pass may be filled up to a round shape, so that few shapes are ever seen: with rows behind those of
+    `members`, and with targets whose `weights` are zero. `shape` is the number of rows, their length, the
+    number of target tokens, and the most target tokens of a row.
     """
 
-    members: Tensor
-    ids: Tensor
-    rows: Tensor
-    positions: Tensor
-    targets: Tensor
-    offsets: Tensor
-    counts: Tensor
+    members: np.ndarray
+    numbers: Tensor  # all that the properties give, one behind the other: a GPU gets it in one piece
+    shape: tuple[int, int, int, int]
     tokens: int
+
+    def _part(self, place: int) -> Tensor:
+        rows, length, targets, _ = self.shape
+        start = rows * (length + 1) + place * targets
+        return self.numbers[start : start + targets]
+
+    @property
+    def ids(self) -> Tensor:
+        """[row, position]"""
+        rows, length, *_ = self.shape
+        return self.numbers[: rows * length].view(rows, length)
+
+    @property
+    def counts(self) -> Tensor:
+        """[row]: its target tokens."""
+        rows, length, *_ = self.shape
+        return self.numbers[rows * length : rows * (length + 1)]
+
+    @property
+    def rows(self) -> Tensor:
+        """[target]: the row that it is in."""
+        return self._part(0)
+
+    @property
+    def positions(self) -> Tensor:
+        """[target]: where it is predicted, one position before its own."""
+        return self._part(1)
+
+    @property
+    def targets(self) -> Tensor:
+        """[target]: the token."""
+        return self._part(2)
+
+    @property
+    def offsets(self) -> Tensor:
+        """[target]: its place among the targets of its row."""
+        return self._part(3)
+
+    @property
+    def weights(self) -> Tensor:
+        """[target]: one, or zero for those that only fill up."""
+        return self._part(4)
+
+    @property
+    def width(self) -> int:
+        return self.shape[3]
 
 
 class RowTable:
@@ -47,43 +92,69 @@ class RowTable:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def passes(self, chosen: np.ndarray, budget: int, device: torch.device | str) -> Iterator[Pass]:
+    def passes(
+        self, chosen: np.ndarray, budget: int, device: torch.device | str, *, pieces: int = 0
+    ) -> Iterator[Pass]:
         """The chosen rows in groups of similar length, each of at most `budget` tokens with its padding.
 
         `chosen` is [unit, width]: the rows of a unit stay together, one after the other. Repetition is
         allowed. `members` count through `chosen` row by row.
+
+        With `pieces` there are so many groups, or more, of equally many units each, filled up to round
+        shapes: whatever rows are drawn, the same few shapes come again.
         """
         lengths = self.lengths[chosen].max(axis=1)
         order = np.argsort(-lengths, kind="stable")
         width = chosen.shape[1]
+        if pieces:
+            most = max(1, budget // (width * round_up(int(self.lengths.max()))))
+            pieces = max(pieces, -(-len(order) // most))
+            size = -(-len(order) // pieces)
         start = 0
         while start < len(order):
-            size = max(1, budget // int(lengths[order[start]] * width))
+            size = size if pieces else max(1, budget // int(lengths[order[start]] * width))
             units = order[start : start + size]
             members = (units[:, None] * width + np.arange(width)).ravel()
-            yield self._pass(chosen[units].ravel(), members, device)
+            yield self._pass(chosen[units].ravel(), members, device, size * width if pieces else 0)
             start += size
 
-    def _pass(self, chosen: np.ndarray, members: np.ndarray, device: torch.device | str) -> Pass:
+    def _pass(self, chosen: np.ndarray, members: np.ndarray, device: torch.device | str, full: int) -> Pass:
         lengths, starts = self.lengths[chosen, None], self.starts[chosen, None]
         ids = self.ids[chosen, : int(lengths.max())]
         # a target is predicted one position before it
         position = np.arange(ids.shape[1] - 1)
         rows, positions = np.nonzero((position >= starts - 1) & (position < lengths - 1))
+        tokens = ids.size
+        targets: np.ndarray = ids[rows, positions + 1]
+        offsets = positions - starts[rows, 0] + 1
+        counts, width = (lengths - starts)[:, 0], int(offsets.max()) + 1
+        weights = np.ones_like(rows)
+        if full:
+            spare = round_up(len(rows), 4) - len(rows)
+            more = full - len(ids), round_up(ids.shape[1]) - ids.shape[1]
+            ids = np.pad(ids, ((0, more[0]), (0, more[1])))
+            counts = np.pad(counts, (0, more[0]), constant_values=1)
+            width = int((self.lengths - self.starts).max()) + 1
+            offsets = np.pad(offsets, (0, spare), constant_values=width - 1)  # all in one cell: all are zero
+            rows, positions, targets, weights = (
+                np.pad(one, (0, spare)) for one in (rows, positions, targets, weights)
+            )
+        parts = (ids.ravel(), counts, rows, positions, targets, offsets, weights)
+        numbers = torch.from_numpy(np.concatenate(parts).astype(np.int64, copy=False))
+        return Pass(members, on(numbers, device), (*ids.shape, len(rows), width), tokens)
 
-        def tensor(array: np.ndarray) -> Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(device, non_blocking=True)
 
-        return Pass(
-            members=tensor(members),
-            ids=tensor(ids),
-            rows=tensor(rows),
-            positions=tensor(positions),
-            targets=tensor(ids[rows, positions + 1]),
-            offsets=tensor(positions - starts[rows, 0] + 1),
-            counts=tensor((lengths - starts)[:, 0]),
-            tokens=ids.size,
-        )
+def on(numbers: Tensor, device: torch.device | str) -> Tensor:
+    """The same numbers there; on a GPU without waiting for what it is at."""
+    if torch.device(device).type != "cuda":
+        return numbers.to(device)
+    return numbers.pin_memory().to(device, non_blocking=True)
+
+
+def round_up(count: int, steps: int = 8) -> int:
+    """The next of so many numbers to an octave: with eight of them at most an eighth more."""
+    step = 2 ** max(0, int(count).bit_length() - steps.bit_length())
+    return -(-count // step) * step
 
 
 def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int]:
@@ -95,8 +166,13 @@ def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int
     place = update * batch
     while len(chosen) < batch:
         epoch, start = divmod(place, count)
-        order = np.random.default_rng([seed, stage, epoch]).permutation(count)
+        order = _order(count, seed, stage, epoch)
         taken = order[start : start + batch - len(chosen)]
         chosen += taken.tolist()
         place += len(taken)
     return chosen
+
+
+@lru_cache(maxsize=256)  # of many updates that follow each other the same
+def _order(count: int, seed: int, stage: int, epoch: int) -> np.ndarray:
+    return np.random.default_rng([seed, stage, epoch]).permutation(count)

@@ -44,6 +44,8 @@ class ContrastFit(GateFit):
         super().__init__(model, table, settings, "contrast", sets, starts, name=name, budget=budget)
         self._counts = len(retain), len(forget)
 
+    _drawn_width = 2
+
     @property
     def schedule(self) -> Stage:
         return self.settings.free

@@ -41,7 +41,7 @@ def evaluate_sets(
         batches = table.passes(left[:, 1:], budget, model.device)
         done = len(values) * len(rows) - len(left)
         for batch in batches:
-            which, row = left[batch.members.cpu().numpy()].T
+            which, row = left[batch.members].T
             with model.gates(values[which].to(model.device), toward=toward):
                 logits = model.logits_at(batch.ids, batch.rows, batch.positions)
             nll, right = outcome_of(model, batch, logits)

@@ -73,7 +73,7 @@ def row_effects(
         batches = list(table.passes(left[:, None], budget, model.device))
         done, total = 0, len(batches) * len(model.spec)
         for batch in batches:
-            members = left[batch.members.cpu().numpy()]
+            members = left[batch.members]
             change = changes(batch, members.tolist())
             for head in model.spec:
                 with change(head):

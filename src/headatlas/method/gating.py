@@ -11,22 +11,27 @@ each set has its own loss, its own gradient norm and its own place in Adam (whic
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headatlas.core import FitError
-from headatlas.method.batches import RowTable, draw
+from headatlas.method.batches import Pass, RowTable, draw, on
 from headatlas.method.likelihood import NO_ROOM, is_out_of_memory, row_nll
+from headatlas.method.recorder import Recorder
 from headatlas.method.resources import (
+    BlockCompiler,
     allow_any_order,
     can_checkpoint,
     checkpointed,
     fit_conditions,
+    is_compiler_error,
     token_budget,
 )
 from headatlas.method.settings import GatingSettings, Stage
@@ -38,8 +43,13 @@ __all__ = ["STAGES", "FitResult", "GateFit", "Step", "random_starts"]
 STAGES = {"free": ("free",), "pressed": ("retain", "remove")}
 #: which way the pressure goes
 _SIGN = {"free": 0.0, "retain": 1.0, "remove": -1.0}
+_Found = TypeVar("_Found")
 #: at most so many snapshots of the gates are kept, for a plot
 SNAPSHOTS = 40
+#: operations that keep a GPU busy for a while, and into how many passes an update is cut at most
+_BUSY, _PIECES = 8e12, 4
+#: seconds between two looks at the loss on a GPU
+_LOOK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,9 @@ class GateFit:
         self.budget = budget
         self.checkpointing = False
         self.any_order = False
+        self.compiler = BlockCompiler(model, self._operations() * self.schedule.updates)
+        self._recorder = Recorder(model)
+        self.pieces = self._pieces() if model.device.type == "cuda" else 0
         self.update = 0
         self.logits = torch.nan_to_num(starts.float()).to(model.device).clone()
         if settings.objective == "bounded":
@@ -112,6 +125,8 @@ class GateFit:
         self._mean, self._square = torch.zeros_like(self.logits), torch.zeros_like(self.logits)
         self._path: list[Tensor] = [torch.sigmoid(self.logits).cpu()]
         self._losses: list[Tensor] = []
+        self._sizes: Tensor | None = None
+        self._looked = -np.inf, 0.0
 
     def _pressures_now(self) -> Tensor:
         """[set, 1, 1]: pulls logits up where it is positive."""
@@ -124,6 +139,15 @@ class GateFit:
     def schedule(self) -> Stage:
         return self.settings.free if self.stage == "free" else self.settings.pressed
 
+    def _operations(self) -> float:
+        """Of an update, roughly: forward, and backward through the activations."""
+        rows = len(self.sets) * self._batch * self._drawn_width
+        return 4.0 * self.model.spec.parameters * float(self.rows.lengths.mean()) * rows
+
+    def _pieces(self) -> int:
+        """Passes of an update: in several there is less padding, but each is to keep a GPU busy."""
+        return int(np.clip(self._operations() / _BUSY, 1, _PIECES))
+
     @property
     def done(self) -> bool:
         return self.update >= self.schedule.updates
@@ -131,30 +155,42 @@ class GateFit:
     def run(self, after: Callable[[Step], None] | None = None) -> None:
         """Go on to the end of the stage; `after` is called after each update."""
         with fit_conditions(self.model, int(self.rows.lengths.max())):
+            self.model.try_readout(torch.from_numpy(self.rows.ids[:4, :8]).long().to(self.model.device))
             if self.budget is None:
-                self.budget = token_budget(self.model, self.rows)
+                self.budget = self._compiling(
+                    lambda: token_budget(self.model, self.rows, self._gated, self.compiler.each_nll)
+                )
             while not self.done:
-                losses, tokens = self._step()
+                tokens = self._step()
                 self.any_order = torch.is_deterministic_algorithms_warn_only_enabled()
                 if after is not None:
-                    after(Step(self.stage, self.update, self.schedule.updates, float(losses.mean()), tokens))
+                    after(Step(self.stage, self.update, self.schedule.updates, self._loss_by_now(), tokens))
+            self._require_finite()
 
-    def _step(self) -> tuple[Tensor, int]:
+    def _loss_by_now(self) -> float:
+        """The mean loss of the last update, or on a GPU of one a moment ago: asking makes the host wait, and
+        the GPU wait for it afterwards."""
+        if self.logits.device.type != "cuda" or time.monotonic() - self._looked[0] > _LOOK or self.done:
+            self._require_finite()
+            self._looked = time.monotonic(), float(self._losses[-1].mean())
+        return self._looked[1]
+
+    def _step(self) -> int:
         settings = self.settings
         gradient, losses, tokens = self._task_gradient()
         inside = self.logits.abs() <= settings.limit  # the bound itself included: pressure can lead back
         gradient = (gradient - self._pressures_now() * inside / self._there.sum()) * self._there
         norm = gradient.flatten(1).norm(dim=1)
-        self._require_finite(losses, norm)
+        self._sizes = losses + norm
         gradient = gradient * (settings.clip / (norm + 1e-6)).clamp(max=1).view(-1, 1, 1)
         self._adam(gradient)
         if settings.objective == "bounded":
             self.logits.clamp_(-settings.limit, settings.limit)
-        self._losses.append(losses.cpu())
+        self._losses.append(losses)
         self.update += 1
         if self.update in self._snapshot_updates():
             self._path.append(torch.sigmoid(self.logits).cpu())
-        return losses, tokens
+        return tokens
 
     def _adam(self, gradient: Tensor) -> None:
         first, second = self.settings.momentum
@@ -171,8 +207,7 @@ class GateFit:
         while True:
             assert self.budget is not None
             try:
-                with checkpointed(self.model, self.checkpointing):
-                    return self._accumulate(self.budget)
+                return self._compiling(lambda: self._accumulate(self.budget))
             except RuntimeError as error:
                 if allow_any_order(error):  # this model has an operation that only adds in any order
                     continue
@@ -180,9 +215,24 @@ class GateFit:
                     raise
             self._save_memory()  # here, where the error no longer holds on to the tensors
 
+    def _compiling(self, work: Callable[[], _Found]) -> _Found:
+        """With compiled blocks if that is possible here, else without."""
+        try:
+            with self.compiler(), checkpointed(self.model, self.checkpointing):
+                return work()
+        except Exception as error:
+            if not self.compiler or not is_compiler_error(error):
+                raise
+        self.compiler.give_up()
+        return self._compiling(work)
+
+    def _gated(self, gates: Tensor) -> AbstractContextManager[None]:
+        return self.model.fixed_gates(gates) if self.compiler else self.model.gates(gates)
+
     def _save_memory(self) -> None:
         """Smaller passes; when a pass is one row already, layers that run again instead of being kept."""
         assert self.budget is not None
+        self._recorder = Recorder(self.model)  # what recordings hold goes first
         if self.budget > self.rows.lengths.max():
             self.budget //= 2
         elif not self.checkpointing and can_checkpoint(self.model):
@@ -199,47 +249,61 @@ class GateFit:
             [draw(len(self.rows), self._batch, self.update, seed, stage) for seed, _ in self.sets]
         )[:, None]
 
+    #: rows that belong together
+    _drawn_width = 1
+
     def _loss(self, nll: Tensor) -> Tensor:
         """[unit]: from the mean negative log-likelihoods [unit, width] of the rows of each unit."""
         return nll[:, 0]
 
-    def _accumulate(self, budget: int) -> tuple[Tensor, Tensor, int]:
-        logits = self.logits.detach().clone().requires_grad_()
+    def _accumulate(self, budget: int | None) -> tuple[Tensor, Tensor, int]:
+        assert budget is not None
         chosen = self._drawn()
-        batch, width = self._batch, chosen.shape[1]
+        gradient, losses = (
+            torch.zeros_like(self.logits),
+            torch.zeros(len(self.sets), device=self.logits.device),
+        )
+        tokens = 0
+        for group in self.rows.passes(chosen, budget, self.model.device, pieces=self.pieces):
+            owners = np.full(group.shape[0], -1)  # rows that only fill up belong to nobody
+            owners[: len(group.members)] = group.members // (self._batch * chosen.shape[1])
+            device = self.logits.device
+            loss, slope = self._recorder(self._pass, group, on(torch.from_numpy(owners), device), self.logits)
+            gradient += slope
+            losses += loss
+            tokens += group.tokens
+        return gradient, losses, tokens
+
+    def _pass(self, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """([set], [set, layer, head]): what the rows of a pass add to the loss of each set, and its slope."""
         # A product with zeros and ones hands out gates and collects gradients in a fixed order of
         # addition; indexing would add them up in any order on a GPU.
         # In double precision, which no setting of the caller's (TF32, autocast) makes coarser.
         kind = torch.float32 if logits.device.type == "mps" else torch.float64
-        owner = torch.eye(len(self.sets), device=logits.device, dtype=kind).repeat_interleave(
-            batch * width, 0
-        )
-        losses = torch.zeros(len(self.sets), device=logits.device)
-        tokens = 0
-        for group in self.rows.passes(chosen, budget, self.model.device):
-            owned = owner[group.members]
-            gates = (
-                (owned @ torch.sigmoid(logits).flatten(1).to(kind)).unflatten(1, self._there.shape).float()
-            )
-            with self.model.gates(gates):
-                nll = row_nll(self.model, group).to(logits.device)
-                loss = self._loss(nll.unflatten(0, (-1, width))) / batch
-                loss.sum().backward()
-            losses += (loss.detach().to(kind) @ owned[::width]).float()
-            tokens += group.tokens
-        if logits.grad is None:
+        owned = (owners[:, None] == torch.arange(len(logits), device=logits.device)).to(kind)
+        width = self._drawn_width
+        leaf = logits.detach().clone().requires_grad_()
+        gates = (owned @ torch.sigmoid(leaf).flatten(1).to(kind)).unflatten(1, self._there.shape).float()
+        with self._gated(gates):
+            nll = row_nll(self.model, group, each_nll=self.compiler.each_nll).to(leaf.device)
+            loss = self._loss(nll.unflatten(0, (-1, width))) / self._batch
+            mine = owned[::width]
+            torch.autograd.backward((loss * mine.sum(1).to(loss.dtype)).sum())
+        if leaf.grad is None:
             raise FitError(
                 f"{self.name}: no gradient reaches the gates; weights of this kind have no backward pass "
                 "here (4-bit ones on a CPU have none): load the model in another way."
             )
-        return logits.grad, losses, tokens
+        return (loss.detach().to(kind) @ mine).float(), leaf.grad
 
-    def _require_finite(self, losses: Tensor, norm: Tensor) -> None:
-        for number, (seed, fit) in enumerate(self.sets):
-            if not bool(torch.isfinite(losses[number] + norm[number])):
+    def _require_finite(self) -> None:
+        """A number that is none stays none: to look now and then is enough."""
+        finite = [] if self._sizes is None else torch.isfinite(self._sizes).tolist()
+        for sound, (seed, fit) in zip(finite, self.sets, strict=False):
+            if not sound:
                 raise FitError(
                     f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
-                    f"{self.update + 1} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
+                    f"{self.update} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
                     "try --dtype float32 and another --out. Finished fits are kept."
                 )
 
@@ -254,7 +318,7 @@ class GateFit:
         holes = self._there.cpu() == 0
         final = self.logits.cpu().masked_fill(holes, torch.nan)
         path = torch.stack(self._path).masked_fill(holes, torch.nan)
-        losses = torch.stack(self._losses)
+        losses = torch.stack(self._losses).cpu()
         places = np.array(self._snapshot_updates(), dtype=np.int32)
         return [
             FitResult(seed, fit, final[n].numpy(), path[:, n].numpy(), places, losses[:, n].numpy())
@@ -265,13 +329,14 @@ class GateFit:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All numbers of the moment; with `facts` they are the whole fit."""
+        self._require_finite()
         shape = (0, *self.logits.shape)
         return {
             "logits": self.logits.cpu().numpy(),
             "mean": self._mean.cpu().numpy(),
             "square": self._square.cpu().numpy(),
             "path": torch.stack(self._path).numpy() if self._path else np.zeros(shape, np.float32),
-            "losses": torch.stack(self._losses).numpy()
+            "losses": torch.stack(self._losses).cpu().numpy()
             if self._losses
             else np.zeros((0, len(self.sets)), np.float32),
         }
@@ -295,4 +360,4 @@ class GateFit:
         self._mean = torch.from_numpy(arrays["mean"].copy()).to(device)
         self._square = torch.from_numpy(arrays["square"].copy()).to(device)
         self._path = list(torch.from_numpy(arrays["path"].copy()))
-        self._losses = list(torch.from_numpy(arrays["losses"].copy()))
+        self._losses = list(torch.from_numpy(arrays["losses"].copy()).to(device))

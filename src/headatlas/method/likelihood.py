@@ -25,6 +25,7 @@ __all__ = [
     "is_out_of_memory",
     "outcome_of",
     "row_nll",
+    "token_nll",
     "with_room",
 ]
 
@@ -62,11 +63,21 @@ class Outcome:
         return {"nll": self.mean_nll, "accuracy": self.accuracy, "token_accuracy": self.token_accuracy}
 
 
-def row_nll(model: Model, batch: Pass, logits: Tensor | None = None) -> Tensor:
+def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
+    """[target]: negative log-likelihoods, in single precision."""
+    return functional.cross_entropy(logits.float(), targets, reduction="none")
+
+
+def row_nll(
+    model: Model,
+    batch: Pass,
+    logits: Tensor | None = None,
+    each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
+) -> Tensor:
     """[row]: mean negative log-likelihood of the row's target tokens."""
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
-    each = functional.cross_entropy(logits.float(), batch.targets.to(logits.device), reduction="none")
+    each = each_nll(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
     return _by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
 
@@ -76,7 +87,7 @@ def _by_row(each: Tensor, batch: Pass) -> Tensor:
     Every value has a cell of its own, so that the sum over a row is always made in the same order.
     """
     places = batch.rows.to(each.device), batch.offsets.to(each.device)
-    cells = torch.zeros(len(batch.ids), int(batch.offsets.max()) + 1, dtype=each.dtype, device=each.device)
+    cells = torch.zeros(len(batch.ids), batch.width, dtype=each.dtype, device=each.device)
     return cells.index_put(places, each)
 
 
@@ -119,7 +130,7 @@ def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Out
     right = torch.zeros(len(rows))
     values = None if gates is None else torch.as_tensor(gates, dtype=torch.float32)
     for batch in RowTable(rows).passes(np.arange(len(rows))[:, None], budget, model.device):
-        members = batch.members.cpu()
+        members = torch.from_numpy(batch.members)
         chosen = values if values is None or values.ndim == 2 else values[members]
         with nullcontext() if chosen is None else model.gates(chosen):
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)

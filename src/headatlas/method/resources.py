@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from headatlas.method.batches import RowTable
-from headatlas.method.likelihood import is_out_of_memory, row_nll
+from headatlas.method.likelihood import is_out_of_memory, row_nll, token_nll
 from headatlas.model import Model
 
 __all__ = [
+    "BlockCompiler",
     "allow_any_order",
     "can_checkpoint",
     "checkpointed",
     "fit_conditions",
+    "is_compiler_error",
     "token_budget",
 ]
 
+_COMPILER = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "triton")
+_SAID = (r"\s*Online softmax is disabled", r"The \.grad attribute of a Tensor that is not a leaf")
+#: a number of rows that happens to be the number of heads is no reason to make code for that alone
+_DUCKS: Any = torch.fx.experimental._config
+#: several models in one process have code of their own each
+_DYNAMO: Any = torch._dynamo.config
 _DETERMINISTIC: Any = torch.utils.deterministic
 #: tokens per pass on a CPU: larger passes are hardly faster there and need more memory
 _CPU_BUDGET = 1024
 #: up to this length the plain attention code beats PyTorch's fused one on a CPU, mostly going backward
 _SHORT = 256
+#: of the free memory for one pass: a recorded pass keeps its own, beside that of the one that runs
+_SHARE = 0.45
+#: operations of a stage from which on compiled blocks save more than the seconds that they take to make
+_LONG = 2e16
 _TRIAL, _SMALLEST, _LARGEST = 1024, 256, 65_536
 
 
@@ -80,7 +93,12 @@ def allow_any_order(error: RuntimeError) -> bool:
     return True
 
 
-def token_budget(model: Model, rows: RowTable) -> int:
+def token_budget(
+    model: Model,
+    rows: RowTable,
+    gated: Callable[[Tensor], AbstractContextManager[None]] | None = None,
+    each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
+) -> int:
     """How many tokens go through the model at once: on a GPU as many as the free memory allows.
 
     A trial pass with the rows that need most says what a token costs on each GPU that the model is on. A
@@ -98,27 +116,33 @@ def token_budget(model: Model, rows: RowTable) -> int:
     (trial,) = rows.passes(chosen[:, None], 10**9, model.device)
     before = {}
     try:
-        with model.gates(gates):
-            with torch.no_grad():  # what is tried once per model is not to be counted
-                row_nll(model, trial)
-            for device in devices:
-                torch.cuda.synchronize(device)
-                torch.cuda.reset_peak_memory_stats(device)
-                before[device] = torch.cuda.memory_allocated(device)
-            row_nll(model, trial).sum().backward()
+        with (gated or model.gates)(gates.expand(len(trial.ids), *gates.shape)):
+            for _ in range(2):  # what is made at first use is not to be counted
+                for device in devices:
+                    torch.cuda.synchronize(device)
+                    torch.cuda.reset_peak_memory_stats(device)
+                    before[device] = torch.cuda.memory_allocated(device)
+                row_nll(model, trial, each_nll=each_nll).sum().backward()
     except RuntimeError as error:
         if allow_any_order(error):
-            return token_budget(model, rows)
+            return token_budget(model, rows, gated, each_nll)
         if not is_out_of_memory(error):
             raise
         return longest
     room = []
     for device in devices:
         each = max(1, torch.cuda.max_memory_allocated(device) - before[device]) / trial.tokens
-        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        room.append(0.6 * (torch.cuda.mem_get_info(device)[0] + unused) / each)
+        room.append(_SHARE * _free(device) / each)
     fitting = 2 ** int(np.log2(max(min(room), 1)))
     return int(max(longest, min(max(fitting, _SMALLEST), _LARGEST)))
+
+
+def _free(device: torch.device) -> int:
+    """Bytes that this process may still use there."""
+    reserved, used = torch.cuda.memory_reserved(device), torch.cuda.memory_allocated(device)
+    free, total = torch.cuda.mem_get_info(device)
+    allowed = int(torch.cuda.get_per_process_memory_fraction(device) * total) - reserved
+    return max(0, min(free, allowed)) + reserved - used
 
 
 def _blocks(model: Model) -> list[nn.Module]:
@@ -127,6 +151,53 @@ def _blocks(model: Model) -> list[nn.Module]:
 
 def can_checkpoint(model: Model) -> bool:
     return bool(_blocks(model))
+
+
+class BlockCompiler:
+    """Blocks of a model as compiled code: one block is compiled and its code serves all that are like it, so
+    that the first update comes in seconds.
+
+    For long work on a GPU, and only where blocks are as the model made them (those of offloaded models are
+    not). The gates must be `Model.fixed_gates`. Whatever goes wrong while code is made, `give_up` turns it
+    off.
+    """
+
+    def __init__(
+        self, model: Model, operations: float, devices: tuple[str, ...] = ("cuda",), **options: Any
+    ) -> None:
+        blocks = _blocks(model) if model.device.type in devices and operations >= _LONG else []
+        if any("forward" in block.__dict__ for block in blocks):
+            blocks = []
+        options = {"dynamic": True, **options}
+        self._forwards = [(block, torch.compile(block.forward, **options)) for block in blocks]
+        self.each_nll = torch.compile(token_nll, **options) if blocks else token_nll
+
+    def __bool__(self) -> bool:
+        return bool(self._forwards)
+
+    def give_up(self) -> None:
+        self._forwards, self.each_nll = [], token_nll
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        forwards = self._forwards
+        try:
+            for block, forward in forwards:
+                block.forward = forward
+            quiet = warnings.catch_warnings()
+            with quiet, _DUCKS.patch(use_duck_shape=False), _DYNAMO.patch(recompile_limit=256):
+                for said in _SAID:  # of the compiler's own doings
+                    warnings.filterwarnings("ignore", message=said)
+                yield
+        finally:
+            for block, _ in forwards:
+                del block.forward
+
+
+def is_compiler_error(error: Exception) -> bool:
+    """Did no code come of it (as against: the code, or the model, failed)?"""
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return any(name.startswith(_COMPILER) for name in (type(error).__module__, frames[-1]))
 
 
 @contextmanager

@@ -91,8 +91,13 @@ class _Gated(nn.Module):
         self.layer, self.heads, self.head_dim = layer, heads, head_dim
         self.values = values
         self.ran = False
+        #: this layer's gates [row, 1, head, 1], made ready before the pass; then nothing else is looked at
+        self.ahead: Tensor | None = None
 
     def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if self.ahead is not None:
+            heads = z.unflatten(-1, (self.heads, self.head_dim)) * self.ahead.to(z.dtype)
+            return self.inner(heads.flatten(-2), *args, **kwargs)
         if not torch.compiler.is_compiling():
             self._count()
         gate = self.values.of(self.layer, z)
@@ -219,6 +224,24 @@ class Gating:
             for parent, child, inner, _ in self._places:
                 parent._modules[child] = inner
             self._values.set(None)
+
+    @contextmanager
+    def ahead(self, tensor: Tensor) -> Iterator[None]:
+        """Gates [row, layer, head] that stay as they are for the length of the block: every layer's are made
+        ready at once. Compiled code of one block then serves all of them, as no layer looks up its number."""
+        with self._block(self._checked(tensor), None, {}):
+            ready: dict[torch.device, tuple[Tensor, ...]] = {}
+            try:
+                for _, _, inner, gated in self._places:
+                    device = next(inner.parameters()).device
+                    if device not in ready:
+                        each = tensor.to(device=device, dtype=self._made_of[0].dtype)
+                        ready[device] = each[:, :, None, :, None].unbind(1)
+                    gated.ahead = ready[device][gated.layer][:, :, : gated.heads]
+                yield
+            finally:
+                for *_, gated in self._places:
+                    gated.ahead = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:

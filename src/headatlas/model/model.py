@@ -87,15 +87,25 @@ class Model:
                     raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
         return self._gating(values, at, toward)
 
+    def fixed_gates(self, values: Tensor) -> AbstractContextManager[None]:
+        """`gates` [row, layer, head] that do not change inside the block: what compiled blocks need. Not for
+        models whose weights are elsewhere until they are used."""
+        return self._gating.ahead(values)
+
     def logits_at(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
         """[wanted, vocabulary]: the logits at position `positions[i]` of row `rows[i]` of `ids`.
 
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
+        self.try_readout(ids)
+        return self._readout(ids, rows, positions)
+
+    def try_readout(self, ids: Tensor) -> None:
+        """Find out, once per model, whether `logits_at` can leave out what is not wanted; `ids` are some
+        texts. Otherwise it is done at the first need."""
         if not self._readout.tried:
             with self._gating.paused():
                 self._readout.find_out(ids)
-        return self._readout(ids, rows, positions)
 
     def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:
         """layer -> (head outputs [row, head * head_dim], what the values are made from [row, hidden]) at

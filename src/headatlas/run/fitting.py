@@ -108,6 +108,7 @@ class Fitter:
             "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
             "tokens": tokens // len(fit.sets),
             "tokens_per_pass": fit.budget,
+            "compiled": bool(fit.compiler),
             "made_with": made_with(self.model),
         }
         if fit.any_order:

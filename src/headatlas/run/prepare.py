@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 #: raised when the same settings would give other numbers than before
-_ALGORITHM = 1
+_ALGORITHM = 2
 
 _MAX_TOKENS = 512
 #: the part of the settings that the numbers of a fit do not depend on
