@@ -12,56 +12,27 @@ matrix product in the fast dtype, in the same run.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from timing import about, ceiling, interleaved, median_ratio
+from engines import authors, ours, schedule, update_of
+from timing import about, ceiling, interleaved, median_ratio, where_time_goes
 from torch.nn import functional
 
 from headatlas import load_model, load_task
-from headatlas.method import PRESETS, GateFit, GatingSettings, RowTable, random_starts
-from headatlas.method.resources import fit_conditions, token_budget
+from headatlas.method import PRESETS
+from headatlas.method.resources import BlockCompiler
 from headatlas.run.prepare import read_rows
 from headatlas.task import Row
 
 REFERENCE = Path(__file__).parent / "reference"
 CHECKED = 20
-
-
-class SameRows(GateFit):
-    """All rows in every update, the same for all sets."""
-
-    def _drawn(self) -> np.ndarray:
-        return np.tile(np.arange(len(self.rows)), len(self.sets))[:, None]
-
-
-def schedule(rows: Sequence[Row]) -> GatingSettings:
-    return replace(PRESETS["paper"], batch=len(rows))
-
-
-def ours(model: Any, rows: Sequence[Row], sets: int) -> SameRows:
-    settings = schedule(rows)
-    names = [(seed, "free") for seed in range(sets)]
-    starts = random_starts(model, settings, range(sets))
-    return SameRows(model, RowTable(rows), settings, "free", names, starts)
-
-
-def update_of(fit: SameRows) -> Callable[[], None]:
-    def update() -> None:
-        with fit_conditions(fit.model, int(fit.rows.lengths.max())):
-            if fit.budget is None:
-                fit.budget = token_budget(fit.model, fit.rows)
-            fit._step()
-
-    return update
 
 
 def plain_loop(hf: Any, anatomy: Any, rows: Sequence[Row], starts: torch.Tensor) -> torch.Tensor:
@@ -100,27 +71,6 @@ def _times(gates: torch.Tensor, heads: int) -> Callable[..., Any]:
     return hook
 
 
-def peer(folder: Path, hf: Any, rows: Sequence[Row], sets: int) -> Callable[[], None]:
-    sys.path.insert(0, str(folder))
-    trainer_of = importlib.import_module("causal_head_gating.core.trainer").CHGTrainer
-    longest = max(len(row.ids) for row in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long, device=hf.device)
-    wanted = torch.zeros_like(ids, dtype=torch.bool)
-    for place, row in enumerate(rows):
-        ids[place, : len(row.ids)] = torch.tensor(row.ids)
-        wanted[place, row.start : len(row.ids)] = True
-
-    class Batches:
-        def to_iterator(self, **_: Any) -> Any:
-            while True:
-                yield {"input_ids": ids, "loss_masks": wanted}
-
-    trainer = trainer_of(hf, Batches(), num_masks=sets, batch_size=len(rows), lr=0.1, lr_end=0.01)
-    trainer._reset_optimizer(trainer.mask_logits, 0.1, 0.01, 500)
-    trainer._zero_grad()
-    return lambda: trainer._train_step(trainer.mask_logits, 0.0)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -146,11 +96,20 @@ def main() -> None:
             update_of(checked)()
         gap = float((torch.sigmoid(slow) - torch.sigmoid(checked.logits)).abs().max())
         print(f"{task}: after {CHECKED} updates gates differ from the plain loop's by {gap:.1e}", flush=True)
+        torch._inductor.config.force_disable_caches = True  # what was made in another run would be quick
+        compiled = ours(fast, rows, arguments.sets)
+        compiled.compiler = BlockCompiler(fast, 1e30, ("cpu",))
         variants = {
             "ours": update_of(ours(fast, rows, arguments.sets)),
             "ours, float32": update_of(ours(exact, rows, arguments.sets)),
-            "peer": peer(arguments.peer, exact.hf, rows, arguments.sets),
+            "ours, compiled": update_of(compiled),
+            "peer": authors(arguments.peer, exact.hf, rows, arguments.sets),
         }
+        began = time.perf_counter()
+        variants["ours, compiled"]()
+        first = time.perf_counter() - began
+        if not compiled.compiler:
+            sys.exit("no compiler here")
         times = interleaved(variants, arguments.rounds)
         tokens = arguments.sets * sum(len(row.ids) for row in rows)
         results.append(
@@ -163,6 +122,10 @@ def main() -> None:
                 "gap": gap,
                 "seconds": {name: statistics.median(some) for name, some in times.items()},
                 "ratio": median_ratio(times["peer"], times["ours"]),
+                "compiled_ratio": median_ratio(times["ours"], times["ours, compiled"]),
+                "compiled_first": first,
+                "profile": where_time_goes(variants["ours"]),
+                "product_operations": 4 * tokens * sum(p.numel() for p in exact.hf.model.layers.parameters()),
             }
         )
         print(results[-1], flush=True)

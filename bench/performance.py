@@ -20,6 +20,11 @@ def numbers(name: str) -> dict[str, Any]:
     return found
 
 
+def there(name: str) -> bool:
+    """Has it been measured?"""
+    return (REFERENCE / name).exists()
+
+
 def where(found: dict[str, Any]) -> str:
     return f"{found['date']}, headatlas {found['headatlas']}, torch {found['torch']}, {found['machine']}"
 
@@ -43,7 +48,7 @@ def overhead() -> list[str]:
 
 def updates() -> list[str]:
     found = numbers("gating-cpu.json")
-    lines = []
+    lines, shares = [], []
     for one in found["results"]:
         seconds, rate = one["seconds"], one["operations"] / one["seconds"]["ours"]
         lines.append(
@@ -55,6 +60,16 @@ def updates() -> list[str]:
                 "{1:.2f} ({0:.2f} to {2:.2f})".format(*one["ratio"]),
                 f"{100 * rate / found['ceiling']:.0f} %",
                 f"{one['gap']:.0e}",
+            ]
+        )
+        products = one["profile"]["matrix products"]
+        shares.append(
+            [
+                one["task"],
+                f"{100 * products / sum(one['profile'].values()):.0f} %",
+                f"{100 * one['product_operations'] / products / found['ceiling']:.0f} %",
+                f"{seconds['peer'] * found['ceiling'] / one['product_operations']:.1f}",
+                f"{one['compiled_ratio'][1]:.2f}",
             ]
         )
     head = ["an update", "authors' engine", "ours in float32", f"ours ({found['fast']})", "ratio"]
@@ -71,6 +86,216 @@ def updates() -> list[str]:
         "",
         *table([*head, "of the ceiling", "gap"], lines),
         "",
+        "The goal was three times the authors' engine. What stands in the way, by a profile of one update: "
+        "the share of its time that is matrix products; how near these come to the ceiling (the blocks "
+        "alone, as logits are made for targets only); how many times the authors' engine an update would be "
+        "with nothing but these products at the ceiling. The rest is hundreds of small operations between "
+        "them. Compiling the blocks joins those: its gain; the first update then took "
+        f"{found['results'][0]['compiled_first']:.0f} s. It is not the default on a CPU.",
+        "",
+        *table(
+            [
+                "an update",
+                "in matrix products",
+                "these, of the ceiling",
+                "ratio with these alone, at the ceiling",
+                "compiled: times as quick",
+            ],
+            shares,
+        ),
+        "",
+    ]
+
+
+def on_a_gpu() -> list[str]:
+    found = numbers("gating-gpu.json")
+    lines = []
+    for one in found["speed"]["updates"]:
+        rows, tokens, targets = one["shape"]
+        lines.append(
+            [
+                f"{one['case']}: {rows} × {tokens}, {targets} target{'s' if targets > 1 else ''}",
+                {"authors": "authors' engine"}.get(one["variant"], one["variant"]),
+                f"{1e3 * one['seconds']:.1f}",
+                "{1:.2f} ({0:.2f} to {2:.2f})".format(*one["ratio"]),
+                f"{one['rate'] / 1e12:.0f}",
+                f"{100 * one['rate'] / found['ceiling']:.0f} %",
+                f"{100 * one['rate'] / found['sustained']:.0f} %",
+                f"{one['first']:.1f}",
+                f"{one['peak_gib']:.1f}",
+                "–" if one["slope"] is None else f"{one['slope']:.4f}",
+                "–" if one["gap"] is None else f"{one['gap']:.0e}" if one["gap"] else "0",
+            ]
+        )
+    head = [
+        "rows × tokens",
+        "engine",
+        "ms per update",
+        "times the authors'",
+        "TFLOP/s",
+        "of the ceiling",
+        "of the lasting ceiling",
+        "first update, s",
+        "GiB above the weights",
+        "slope",
+        "gap",
+    ]
+    profiles = []
+    for one in found["speed"]["profiles"]:
+        seconds, products = one["seconds"], one["seconds"]["matrix products"]
+        profiles.append(
+            [
+                one["case"],
+                f"{1e3 * sum(seconds.values()):.0f}",
+                *(f"{1e3 * seconds[kind]:.1f}" for kind in seconds),
+                f"{one['operations'] / products / 1e12:.0f}",
+                f"{100 * one['operations'] / products / found['sustained']:.0f} %",
+            ]
+        )
+    kinds = list(found["speed"]["profiles"][0]["seconds"])
+    return [
+        "## An update of a fit, on a GPU",
+        "",
+        f"{where(found)}; random weights of Llama-3.2-3B's shape, {found['rounds']} interleaved rounds "
+        "(`bench/gating_gpu.py`). The same rows and one gate set on all sides; the authors' engine with "
+        "float32 weights under its own autocast to float16. *One by one*: kernels are started one after the "
+        "other, no code is made. *Recorded* is what everybody gets, *compiled* comes with it where a stage "
+        "is long, *float8* is an option. *TFLOP/s*: 4 · parameters · tokens per update. *Ceiling*: a large "
+        f"matrix product in bfloat16, {found['ceiling'] / 1e12:.0f} TFLOP/s alone; *lasting ceiling*: half "
+        f"a second of them without a pause, {found['sustained'] / 1e12:.0f}, as a GPU under load lowers its "
+        "clock. *Slope*: cosine of the first update's slope with that of *one by one*; *gap*: the largest "
+        f"difference of a gate from it after {found['checked']} updates (with random weights slopes are "
+        "next to nothing, and Adam makes of their rounding what it makes of a slope: see the last section "
+        "for real weights).",
+        "",
+        *table(head, lines),
+        "",
+        "Where the time of *recorded, compiled* goes, in ms that the GPU was busy, and how quick the matrix "
+        "products alone are:",
+        "",
+        *table(["case", "all", *kinds, "products, TFLOP/s", "of the lasting ceiling"], profiles),
+        "",
+    ]
+
+
+def memory() -> list[str]:
+    found = numbers("gating-gpu.json")
+    lines = [
+        [
+            one["shape"],
+            f"{one['limit_gib']}",
+            f"{one['weights_gib']:.1f}",
+            f"{one['peak_gib']:.1f}",
+            f"{one['failed']}",
+            f"{one['tokens_per_pass']:,}",
+            f"{one['seconds']:.2f}",
+            f"{100 * one['rate'] / found['ceiling']:.0f} %",
+        ]
+        for one in found["memory"]
+    ]
+    head = ["shape", "GiB allowed", "weights, GiB", "most that was taken, GiB", "failed attempts"]
+    grown = found["growth"]
+    growth_lines = [
+        [kind, count, f"{1e3 * seconds:.1f}", f"{1e3 * seconds / int(count):.2f}"]
+        for kind in ("rows", "sets")
+        for count, seconds in grown[kind].items()
+    ]
+    held = ", ".join(f"{gib:.2f} GiB after {count}" for count, gib in grown["held_gib"].items())
+    return [
+        "## Memory and growth",
+        "",
+        "64 rows × 40 tokens for each of ten gate sets; the process may use no more than the GiB allowed. "
+        "How many tokens go in a pass is found out from a trial pass; a failed attempt would be one that "
+        "ran out of memory.",
+        "",
+        *table([*head, "tokens per pass", "s per update", "of the ceiling"], lines),
+        "",
+        "Time per update with more rows (one gate set, 40 tokens each) and with more gate sets (32 rows "
+        f"each), 3B shape, recorded and compiled. Memory held does not grow with updates: {held}.",
+        "",
+        *table(["more", "how many", "ms per update", "ms each"], growth_lines),
+        "",
+    ]
+
+
+def relations() -> list[str]:
+    found = numbers("relations-gpu.json")
+    lines = [
+        [
+            f"{found['heads']:,} heads",
+            f"{found['seconds']:.2f}",
+            f"{found['peak_gib']:.1f} of {found['room_gib']}",
+            f"{found['failed']}",
+        ],
+    ]
+    compared = [
+        [
+            f"{found['compared_heads']} heads",
+            f"{found['ours']:.2f}",
+            f"{found['loop']:.1f}",
+            f"{found['loop'] / found['ours']:.0f}",
+            f"{found['differ']} of {found['cells']:,}",
+            f"{found['differ_in_double']}",
+        ]
+    ]
+    return [
+        "## Relations read off weights, on a GPU",
+        "",
+        f"{where(found)}; random weights of {found['shape']}'s shape, {found['relations']} relations with "
+        f"{found['pairs']:,} pairs (`bench/relations_gpu.py`). All numbers of all pairs for the whole "
+        f"vocabulary, once, would take {found['floor']:.2f} s as matrix products in bfloat16 at the ceiling.",
+        "",
+        *table(["all heads", "seconds", "GiB above the weights, allowed", "failed attempts"], lines),
+        "",
+        "Beside the plain loop in float32 (for every head and relation all numbers of the vocabulary and two "
+        "full top-k), in turn; scores that differ, and those of them that still do when the loop is run in "
+        "double precision:",
+        "",
+        *table(["", "ours, s", "loop, s", "ratio", "scores that differ", "in double precision"], compared),
+        "",
+    ]
+
+
+def rounding() -> list[str]:
+    found = numbers("roles.json")
+    lines = []
+    for task, facts in found["tasks"].items():
+        for way, one in facts["pairs"].items():
+            lines.append(
+                [
+                    task,
+                    way,
+                    one["against"],
+                    f"{100 * min(one['roles']):.0f} to {100 * max(one['roles']):.0f} %",
+                    f"{100 * one['mean_roles']:.0f} %",
+                    f"{one['facilitation']:.3f}",
+                    f"{one['free_gap']:.0e}" if one["free_gap"] else "0",
+                    f"{one['mean_gap']:.3f}",
+                ]
+            )
+    seeds = " and ".join(
+        f"{100 * facts['between_seeds']:.0f} % ({task})" for task, facts in found["tasks"].items()
+    )
+    return [
+        "## What rounding does to roles",
+        "",
+        f"{where(found)}; SmolLM2, preset {found['preset']}, {found['seeds']} seeds (`bench/roles.py`). The "
+        "same seeds, starts and rows; what differs is how numbers are rounded. *Roles*: heads of a seed "
+        "with the same role, from the worst seed to the best; *of the mean*: with the role by the mean over "
+        "seeds; then the correlation of mean facilitation over heads, the largest difference of a gate "
+        "after the free fit, and the mean one after the pressed fit. Two different seeds agree in the roles "
+        f"of {seeds} of the heads.",
+        "",
+        *table(
+            ["task", "fit", "against", "roles", "of the mean", "facilitation", "free gap", "mean gap"], lines
+        ),
+        "",
+        "Recorded passes give the gates of passes one by one to the last bit. Any other rounding, be it "
+        "that of float32 in passes of another size, changes roles of single seeds: gates near the middle "
+        "are pushed to either side by Adam's large steps. That is noise of the method, smaller than that of "
+        "the seed; what is said of several seeds hardly changes. Hence the quick way that everybody gets is "
+        "the one with the same bits.",
+        "",
     ]
 
 
@@ -86,6 +311,9 @@ def main() -> None:
         "",
         *overhead(),
         *updates(),
+        *(on_a_gpu() + memory() if there("gating-gpu.json") else []),
+        *(relations() if there("relations-gpu.json") else []),
+        *(rounding() if there("roles.json") else []),
     ]
     parser.parse_args().out.write_text("\n".join(page), encoding="utf-8")
 

@@ -14,7 +14,7 @@ import torch
 
 from headatlas import __version__
 
-__all__ = ["about", "ceiling", "interleaved", "median_ratio"]
+__all__ = ["about", "ceiling", "interleaved", "median_ratio", "sustained_ceiling", "where_time_goes"]
 
 
 def synchronise() -> None:
@@ -51,6 +51,45 @@ def ceiling(dtype: torch.dtype = torch.bfloat16) -> float:
     one = torch.randn(size, size, device=device).to(dtype)
     times = interleaved({"product": lambda: one @ one}, 9)["product"]
     return 2 * size**3 / statistics.median(times)
+
+
+def sustained_ceiling(seconds: float = 0.5) -> float:
+    """The same, for as long as that without a pause."""
+    one = torch.randn(8192, 8192, device="cuda").to(torch.bfloat16)
+    count = max(1, round(seconds * ceiling() / (2 * 8192**3)))
+
+    def many() -> None:
+        for _ in range(count):
+            one @ one
+
+    return count * 2 * 8192**3 / statistics.median(interleaved({"products": many}, 5)["products"])
+
+
+#: what the time of a pass goes into, by the names of operations (CPU) and kernels (GPU)
+KINDS = {
+    "matrix products": ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "gemm", "nvjet", "cutlass"),
+    "attention": ("flash", "fmha", "attention"),
+    "loss": ("log_softmax", "nll", "softmax_online"),
+}
+
+
+def where_time_goes(work: Callable[[], Any]) -> dict[str, float]:
+    """kind -> seconds of one call; on a GPU those that it was busy."""
+    gpu = torch.cuda.is_available()
+    activity = torch.profiler.ProfilerActivity.CUDA if gpu else torch.profiler.ProfilerActivity.CPU
+    synchronise()
+    with torch.profiler.profile(activities=[activity]) as seen:
+        work()
+        synchronise()
+    found = dict.fromkeys([*KINDS, "all else"], 0.0)
+    for one in seen.key_averages():
+        seconds = (one.self_device_time_total if gpu else one.self_cpu_time_total) / 1e6
+        names = one.key.lower()
+        kind = next(
+            (kind for kind, marks in KINDS.items() if any(mark in names for mark in marks)), "all else"
+        )
+        found[kind] += seconds
+    return found
 
 
 def about() -> dict[str, str]:
