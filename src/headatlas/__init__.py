@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
     from headatlas.method import GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import contrast_heads, map_heads, relate_heads, validate_atlas
+    from headatlas.run import contrast_heads, export_model, map_heads, relate_heads, validate_atlas
     from headatlas.task import Relation, Task, load_relation, load_task
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "__version__",
     "categories",
     "contrast_heads",
+    "export_model",
     "gates",
     "load_model",
     "load_relation",
@@ -86,6 +87,7 @@ _ROOM_OF = {
     "ValueOutput": "headatlas.model",
     "categories": "headatlas.atlas",
     "contrast_heads": "headatlas.run",
+    "export_model": "headatlas.run",
     "gates": "headatlas.model",
     "load_model": "headatlas.model",
     "load_relation": "headatlas.task",

@@ -36,7 +36,7 @@ from headatlas.model.locate import Located, locate
 from headatlas.model.model import Model
 from headatlas.model.proof import SelfCheck, self_check
 
-__all__ = ["DTYPES", "load_model"]
+__all__ = ["DTYPES", "load_model", "quiet"]
 
 _FORWARD_ERRORS = (
     RuntimeError,
@@ -104,16 +104,16 @@ def load_model(
     else:
         if not isinstance(source, str | os.PathLike) or not os.fspath(source):
             raise RequestError(f"{source!r} is no model: give a name, a folder, a file or a loaded model.")
-        with _quiet():
+        with quiet():
             located = locate(source, revision)
-        with _quiet(bars=located.on_hub and not located.local_only):
+        with quiet(bars=located.on_hub and not located.local_only):
             hf, read = _read(located, kind, trust_remote_code, options)
         name, commit = located.name, located.commit()
         tokenizer = tokenizer if tokenizer is not None else read
         if device_map is None and quantization_config is None:
             hf.to(place)
     hf.eval()
-    with _quiet():
+    with quiet():
         return _prove(hf, tokenizer, name, commit, check, eight_bits)
 
 
@@ -283,7 +283,7 @@ def _device(device: str | torch.device | None) -> torch.device:
 
 
 @contextmanager
-def _quiet(bars: bool = False) -> Iterator[None]:
+def quiet(bars: bool = False) -> Iterator[None]:
     """Notes of transformers off (what matters of them becomes an error here); bars for downloads only."""
     level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

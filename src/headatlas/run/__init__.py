@@ -2,6 +2,7 @@
 
 from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
 from headatlas.run.effects import require_numbers
+from headatlas.run.exporting import Exported, choose_gates, export_model, require_export
 from headatlas.run.fitting import Progress
 from headatlas.run.mapping import map_heads, require_settings
 from headatlas.run.prepare import prepare
@@ -11,14 +12,18 @@ from headatlas.run.validating import HELD_OUT, require_validation, unknown_tasks
 
 __all__ = [
     "HELD_OUT",
+    "Exported",
     "Progress",
+    "choose_gates",
     "contrast_heads",
     "contrast_name",
     "contrasted",
     "distinct_tasks",
+    "export_model",
     "map_heads",
     "prepare",
     "relate_heads",
+    "require_export",
     "require_numbers",
     "require_place",
     "require_request",

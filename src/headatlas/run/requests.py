@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from headatlas.atlas import Store, open_atlas
+from headatlas.atlas import Run, Store, open_atlas
 from headatlas.core import AtlasError, RequestError
 from headatlas.model import Model
 from headatlas.run.fitting import Progress
 from headatlas.run.prepare import Prepared
 from headatlas.task import Task, load_task
 
-__all__ = ["distinct_tasks", "opened", "report_rows", "require_place", "require_sound"]
+__all__ = ["distinct_tasks", "opened", "report_rows", "require_place", "require_same", "require_sound"]
 
 
 def require_sound(
@@ -75,3 +75,13 @@ def report_rows(progress: Progress, task: Prepared) -> None:
         progress.note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
     if long := task.rows.too_long:
         progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
+
+
+def require_same(run: Run, ready: Prepared) -> None:
+    """The task is the one that was mapped."""
+    for key, what in (("content_hash", "items"), ("rows_hash", "tokens")):
+        if run.task_facts.get(key) != ready.facts[key]:
+            raise AtlasError(
+                f"{run.task!r} has other {what} now than when it was mapped. If it was a file of that name, "
+                "give the file with --task; else map it again."
+            )

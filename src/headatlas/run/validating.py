@@ -27,7 +27,7 @@ from headatlas.run.effects import ITEMS, add_effects, require_numbers
 from headatlas.run.fitting import Fitter, Progress, Silence
 from headatlas.run.mapping import fit_gates
 from headatlas.run.prepare import Prepared, identified, read_rows
-from headatlas.run.requests import opened
+from headatlas.run.requests import opened, require_same
 from headatlas.task import Task, load_task
 
 __all__ = ["HELD_OUT", "require_validation", "unknown_tasks", "validate_atlas"]
@@ -78,7 +78,7 @@ def validate_atlas(
         for task in chosen:
             run = atlas.run(task.name)
             ready = read_rows(loaded, task, run.task_facts.get("max_tokens"), items)
-            _require_same(run, ready)
+            require_same(run, ready)
             if len(ready.held_out) < items:
                 progress.note(f"{task.name}: has {len(ready.held_out)} held-out items, not {items}")
             compared = _compared(atlas, task.name, wanted)
@@ -169,15 +169,6 @@ def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
         return model
     dtype = atlas.run(atlas.tasks[0]).settings.get("decides", {}).get("dtype", "fast")
     return load_model(model or atlas.spec.name, dtype=dtype)
-
-
-def _require_same(run: Run, ready: Prepared) -> None:
-    for key, what in (("content_hash", "items"), ("rows_hash", "tokens")):
-        if run.task_facts.get(key) != ready.facts[key]:
-            raise AtlasError(
-                f"{run.task!r} has other {what} now than when it was mapped. If it was a file of that name, "
-                "give the file with --task; else map it again."
-            )
 
 
 def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, progress: Progress) -> None:

@@ -1,0 +1,101 @@
+"""`headatlas export DIR --task T --out CHECKPOINT`: the gates of a task as an ordinary checkpoint."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headatlas.cli.loading import load_shown
+from headatlas.cli.options import AsJson, Device, Revision, TrustRemoteCode, TrustTaskCode
+
+__all__ = ["export"]
+
+
+def export(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
+    task: Annotated[str, typer.Option("--task", "-t", help="One that was gated; an own one as its file.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="The folder to be made.")],
+    gates: Annotated[
+        str,
+        typer.Option(
+            help="always: heads that interfere in every seed go off; retain, remove: the gates of G+ or G-."
+        ),
+    ] = "always",
+    hard: Annotated[
+        float | None, typer.Option(help="Gates of retain or remove become 0 below this and 1 from it on.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The gates of this seed (default: the mean over the seeds).")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="From which score on a head interferes.")] = 0.5,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove key/value groups of which all heads are off.")
+    ] = False,
+    items: Annotated[int, typer.Option(help="Held-out items that the checkpoint is measured on.")] = 64,
+    model: Annotated[
+        str | None, typer.Option(help="Where the model is, if its name in the atlas does not say it.")
+    ] = None,
+    dtype: Annotated[str, typer.Option(help="Of the checkpoint; auto: as the model is stored.")] = "auto",
+    device: Device = None,
+    revision: Revision = None,
+    trust_remote_code: TrustRemoteCode = False,
+    trust_task_code: TrustTaskCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads."""
+    from headatlas import ModelSourceError, open_atlas
+    from headatlas.task import load_task
+
+    atlas = open_atlas(folder)
+    own = task in atlas.tasks and "imported_from" in atlas.run(task).task_facts
+    chosen = task if own else load_task(task, trust_code=trust_task_code)
+    from headatlas.run import choose_gates, export_model, require_export  # brings torch
+
+    ready = require_export(atlas, chosen, out, gates, hard, seed, items)
+    choose_gates(atlas, ready.name, gates, hard, seed, threshold)
+    where = model or atlas.spec.name
+    try:
+        loaded = load_shown(where, dtype, device, None, revision or atlas.spec.revision, trust_remote_code)
+    except ModelSourceError as error:
+        if model is not None:
+            raise
+        raise ModelSourceError(
+            f"{error} The atlas calls its model {where!r}: --model says where it is."
+        ) from None
+    made = export_model(
+        folder,
+        ready,
+        out,
+        gates=gates,
+        hard=hard,
+        seed=seed,
+        prune=prune,
+        threshold=threshold,
+        model=loaded,
+        items=items,
+    )
+    if as_json:
+        typer.echo(json.dumps(made.to_json()))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    shown = Table(box=None, pad_edge=False)
+    for title in (f"{made.task}, {made.items} held-out items", "before", "after"):
+        shown.add_column(title, justify="left" if title not in ("before", "after") else "right")
+    for name, key in (("NLL, nats per token", "nll"), ("accuracy", "accuracy")):
+        shown.add_row(name, f"{made.before[key]:.3f}", f"{made.after[key]:.3f}")
+    if made.parameters[0] != made.parameters[1]:
+        shown.add_row("parameters", *(f"{count:,}" for count in made.parameters))
+    console.print(shown)
+    off = ", ".join(made.off[:12]) + (f" and {len(made.off) - 12} more" if len(made.off) > 12 else "")
+    console.print(f"off: {len(made.off)} of {len(atlas.spec)} heads{': ' + off if off else ''}")
+    if made.scaled:
+        console.print(f"scaled: {made.scaled} others, by gates between 0 and 1")
+    if made.pruned:
+        speed = f"; a forward pass is {made.speed:.2f} times as quick" if made.speed else ""
+        console.print(escape(made.pruned + speed))
+    console.print(f"[dim]{escape(out)}: an ordinary checkpoint; {made.faithful}[/]")

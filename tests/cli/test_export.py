@@ -1,0 +1,55 @@
+"""`headatlas export`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from transformers import AutoModelForCausalLM
+
+from cli.test_check import fails, headatlas
+from support.small_run import write_task
+
+SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, task, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    assert headatlas("map", tiny, "--task", task, *SMALL, "--out", folder).returncode == 0
+    return folder
+
+
+def test_what_export_says(tiny, task, atlas, tmp_path):
+    out = tmp_path / "checkpoint"
+    options = ("--gates", "remove", "--hard", 0.5, "--prune", "--model", tiny)
+    found = headatlas("export", atlas, "--task", task, *options, "--items", 6, "--out", out)
+    assert found.returncode == 0, found.stderr
+    assert "words, 6 held-out items" in found.stdout and "NLL, nats per token" in found.stdout
+    assert "removed" in found.stdout and "an ordinary checkpoint" in found.stdout
+    assert AutoModelForCausalLM.from_pretrained(out).config.model_type == "llama"
+
+
+def test_as_json(tiny, task, atlas, tmp_path):
+    options = ("--gates", "retain", "--model", tiny, "--json")
+    found = headatlas("export", atlas, "--task", task, *options, "--items", 6, "--out", tmp_path / "x")
+    data = json.loads(found.stdout)
+    assert data["task"] == "words" and data["before"].keys() == data["after"].keys()
+
+
+def test_wrong_ones(tiny, task, atlas, tmp_path):
+    out = tmp_path / "x"
+    common = ("export", atlas, "--task", task, "--out", out, "--model", tiny)
+    fails(headatlas(*common, "--gates", "rettain"), "no gates named")
+    fails(headatlas(*common, "--hard", 0.5), "hard is for the gates of retain")
+    fails(headatlas(*common, "--gates", "retain", "--seed", 4), "there are 0, 1")
+    there = ("export", atlas, "--task", task, "--out", tmp_path, "--gates", "retain")
+    fails(headatlas(*there), "is there already")
+    fails(headatlas("export", atlas, "--task", "sintax", "--out", out), "no task", "syntax")
+    fails(headatlas("export", tmp_path, "--task", task, "--out", out), "no atlas")
+    assert not out.exists()

@@ -1,0 +1,214 @@
+"""`export_model`: an ordinary checkpoint, which plain transformers loads, or no folder at all."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from headatlas import (
+    AtlasError,
+    FitError,
+    ModelRefusedError,
+    RequestError,
+    StoreError,
+    load_model,
+    load_task,
+    map_heads,
+    open_atlas,
+)
+from headatlas.method import evaluate
+from headatlas.model.fold import fold_gates, without_groups
+from headatlas.run import choose_gates, export_model, exporting
+from headatlas.run.prepare import read_rows
+from support.atlases import atlas_of, spec_of
+from support.small_run import SMALL, small_model, write_task
+from support.tiny import build_tiny
+
+KINDS = ("llama", "gpt2", "gpt_neox", "gemma2", "qwen3", "phi3", "falcon", "opt")
+
+
+def logits(hf, seed=3):
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, 50, (2, 9), generator=generator)
+    with torch.no_grad():
+        return hf(input_ids=ids, use_cache=False).logits
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_folded_is_gated(kind):
+    model = load_model(build_tiny(kind).double(), check=False)
+    values = torch.rand(model.spec.shape).double()
+    with model.gates(values):
+        wanted = logits(model.hf)
+    plain = logits(model.hf)
+    fold_gates(model, values.numpy())
+    torch.testing.assert_close(logits(model.hf), wanted, rtol=1e-9, atol=1e-9)
+    assert not torch.allclose(plain, wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gates_of_one_change_nothing(kind):
+    model = load_model(build_tiny(kind), check=False)
+    before = {name: tensor.clone() for name, tensor in model.hf.state_dict().items()}
+    fold_gates(model, np.where(np.zeros(model.spec.shape), 0, 1.0))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.hf.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("llama", {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 8}),
+        ("llama", {"num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 8}),
+        ("qwen3", {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 8}),
+        ("gemma2", {"num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 8}),
+    ],
+)
+def test_groups_that_are_off_can_go(kind, sizes):
+    """Another one in every layer, and one more in one layer, which has to stay."""
+    model = load_model(build_tiny(kind, **sizes).double(), check=False)
+    layers, heads = model.spec.shape
+    groups = sizes["num_key_value_heads"]
+    size = heads // groups
+    gates = np.random.default_rng(0).uniform(0.2, 1, (layers, heads))
+    for layer in range(layers):
+        gates[layer, size * (layer % groups) : size * (layer % groups + 1)] = 0
+    gates[0, :] = np.where(np.arange(heads) < 2 * size, 0, gates[0])
+    fold_gates(model, gates)
+    smaller, said = without_groups(model, gates == 0)
+    assert smaller is not None, said
+    assert said.startswith(f"1 of {groups} ") and f"each of {layers} layers" in said
+    torch.testing.assert_close(logits(smaller), logits(model.hf), rtol=1e-9, atol=1e-9)
+    assert sum(p.numel() for p in smaller.parameters()) < sum(p.numel() for p in model.hf.parameters())
+    assert smaller.config.num_attention_heads == heads - size
+
+
+def test_what_cannot_go_stays_with_the_reason():
+    model = load_model(build_tiny("gpt2"), check=False)
+    off = np.zeros(model.spec.shape, dtype=bool)
+    off[:, 0] = True
+    fold_gates(model, 1.0 - off)
+    none = np.zeros_like(off)
+    for given, reason in ((off, "tie the number of heads|not known here"), (none, "no head that is off")):
+        smaller, said = without_groups(model, given)
+        assert smaller is None and re.search(reason, said), said
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return str(write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120))
+
+
+@pytest.fixture(scope="module")
+def folder(task, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    map_heads(small_model(), task, out=folder, **SMALL)
+    return folder
+
+
+@pytest.mark.parametrize(("gates", "hard", "seed"), [("retain", None, None), ("remove", 0.5, 1)])
+def test_the_checkpoint_is_ordinary(folder, task, tmp_path, gates, hard, seed):
+    out = tmp_path / "deep" / "checkpoint"
+    made = export_model(folder, task, out, gates=gates, hard=hard, seed=seed, model=small_model(), items=8)
+    assert sorted(path.name for path in out.parent.iterdir()) == ["checkpoint"]
+    names = {path.name for path in out.iterdir()}
+    assert {"config.json", "model.safetensors", "README.md", "headatlas.json", "tokenizer.json"} <= names
+    found = AutoModelForCausalLM.from_pretrained(out)
+    model = small_model()
+    values = choose_gates(open_atlas(folder), "words", gates, hard, seed)
+    with model.gates(values):
+        wanted = logits(model.hf)
+    torch.testing.assert_close(logits(found.eval()), wanted, rtol=1e-4, atol=1e-4)
+    assert made.deviation < 1e-4 and made.items == 8
+    assert len(made.off) == (values == 0).sum() and made.scaled == ((values > 0) & (values < 1)).sum()
+    assert AutoTokenizer.from_pretrained(out)("a b")["input_ids"] == model.tokenizer("a b")["input_ids"]
+    facts = json.loads((out / "headatlas.json").read_text())
+    np.testing.assert_allclose(facts["values"], values)
+    card = (out / "README.md").read_text()
+    assert f"{made.before['nll']:.3f} | {made.after['nll']:.3f}" in card
+    assert all(name in card for name in made.off)
+    again = load_model(out)  # it can be mapped like any other
+    assert again.check.passed
+
+
+def test_before_and_after_are_those_of_the_models(folder, task, tmp_path):
+    made = export_model(folder, task, tmp_path / "x", gates="retain", model=small_model(), items=8)
+    model = small_model()
+    rows = read_rows(model, load_task(task), None, 8).held_out
+    assert made.before == pytest.approx(evaluate(model, rows).figures())
+    values = choose_gates(open_atlas(folder), "words", "retain")
+    assert made.after == pytest.approx(evaluate(model, rows, values).figures(), abs=1e-4)
+
+
+def test_always_switches_off_what_interferes_in_every_seed():
+    gates = np.full((2, 3, 4), 0.9)  # seed, layer, head
+    gates[:, 1, 2] = 0.1
+    gates[0, 2, 3] = 0.1  # in one seed
+    atlas = atlas_of({"sums": {seed: (gates[seed], gates[seed]) for seed in (0, 1)}}, spec_of(4, 3, 4))
+    values = choose_gates(atlas, "sums", "always")
+    assert np.nansum(values) == 10 and values[1, 2] == 0 and np.isnan(values[1, 3])
+    with pytest.raises(AtlasError, match="no head interferes in every seed"):
+        choose_gates(atlas, "sums", "always", threshold=0.99)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"gates": "best"}, "no gates named 'best'"),
+        ({"gates": "retain", "hard": 2}, "hard is 2"),
+        ({"gates": "always", "hard": 0.5}, "hard is for the gates"),
+        ({"gates": "retain", "seed": 9}, "seed 9 cannot be taken: there are 0, 1"),
+        ({"gates": "always", "seed": 0}, "over all seeds"),
+        ({"gates": "retain", "items": 1}, "items is 1"),
+    ],
+)
+def test_wrong_requests(folder, task, tmp_path, options, said):
+    with pytest.raises(RequestError, match=said):
+        export_model(folder, task, tmp_path / "x", model=small_model(), **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_there_is_not_written_over(folder, task, tmp_path):
+    with pytest.raises(RequestError, match="is there already"):
+        export_model(folder, task, tmp_path, gates="retain", model=small_model())
+
+
+def test_another_model_is_refused(folder, task, tmp_path):
+    model = small_model()
+    with torch.no_grad():
+        next(model.hf.parameters()).add_(1)
+    other = load_model(model.hf, tokenizer=model.tokenizer, check=False)
+    with pytest.raises(AtlasError, match="other weights"):
+        export_model(folder, task, tmp_path / "x", gates="retain", model=other)
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_are_not_plain_are_refused(folder, task, tmp_path):
+    model = small_model()
+    found = model.anatomy.present()[0]
+    model.hf.get_submodule(found.output)._hf_hook = object()  # as offloading leaves it
+    with pytest.raises(ModelRefusedError, match="quantised, offloaded or adapted"):
+        export_model(folder, task, tmp_path / "x", gates="retain", model=model)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_that_is_not_the_gated_model_is_not_kept(folder, task, tmp_path, monkeypatch):
+    monkeypatch.setattr(exporting, "fold_gates", lambda model, values: None)
+    with pytest.raises(FitError, match="not the gated model"):
+        export_model(folder, task, tmp_path / "x", gates="remove", hard=0.5, model=small_model())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_nothing(folder, task, tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    model = small_model()
+    monkeypatch.setattr(type(model.hf), "save_pretrained", full)
+    with pytest.raises(StoreError, match="No space left"):
+        export_model(folder, task, tmp_path / "x", gates="retain", model=model)
+    assert not list(tmp_path.iterdir())
