@@ -9,9 +9,10 @@ from headatlas.atlas.agreement import (
     seed_correlation,
     summarise,
 )
-from headatlas.atlas.atlas import Atlas, open_atlas
+from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas
 from headatlas.atlas.card import EffectOfHead, HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
+from headatlas.atlas.comparing import BINS, Comparison, compare_atlases, shared_tasks
 from headatlas.atlas.doubts import doubts, doubts_of, made_how
 from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding
@@ -26,6 +27,7 @@ from headatlas.atlas.store import Store
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [
+    "BINS",
     "HALVES",
     "IMPLEMENTS",
     "ORDERS",
@@ -36,6 +38,7 @@ __all__ = [
     "THRESHOLD",
     "TOPICS",
     "Atlas",
+    "Comparison",
     "EffectMap",
     "EffectOfHead",
     "Finding",
@@ -52,9 +55,11 @@ __all__ = [
     "Validation",
     "always",
     "any_seed",
+    "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
+    "compare_atlases",
     "doubts",
     "doubts_of",
     "facilitating_jaccard",
@@ -70,6 +75,7 @@ __all__ = [
     "role_scores",
     "roles_of",
     "seed_correlation",
+    "shared_tasks",
     "slug",
     "summarise",
     "validation_name",

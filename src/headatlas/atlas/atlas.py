@@ -25,12 +25,13 @@ from headatlas.core import (
     METHODS,
     AtlasError,
     Head,
+    HeadatlasError,
     ModelSpec,
     UnknownNameError,
     method_named,
 )
 
-__all__ = ["Atlas", "open_atlas"]
+__all__ = ["Atlas", "atlases_in", "open_atlas"]
 
 Note = tuple[dict[str, np.ndarray], dict[str, Any]]
 COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
@@ -343,6 +344,28 @@ class Atlas:
         if not parts:
             return pd.DataFrame(columns=COLUMNS)
         return pd.concat(parts, ignore_index=True)[COLUMNS].astype({"seed": "Int64"})
+
+
+def atlases_in(folder: Path, levels: int = 3) -> list[dict[str, Any]]:
+    """The atlases of a folder, so many levels deep (links are not followed), with what is in them; one that
+    cannot be read has an `error`."""
+    found: list[dict[str, Any]] = []
+    if Store.exists(folder):
+        try:
+            atlas = open_atlas(folder)
+        except HeadatlasError as error:
+            nothing: dict[str, Any] = {"model": None, "tasks": [], "relations": 0}
+            return [{"path": str(folder), **nothing, "error": str(error)}]
+        about = {"model": atlas.spec.name, "tasks": atlas.tasks, "relations": len(atlas.relations)}
+        return [{"path": str(folder), **about, "error": None}]
+    if levels:
+        try:
+            below = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
+        except OSError:
+            return found
+        for one in below:
+            found += atlases_in(one, levels - 1)
+    return found
 
 
 def open_atlas(folder: str | Path) -> Atlas:

@@ -15,8 +15,10 @@ from rich.markup import escape
 
 from headatlas import HeadatlasError, __version__
 from headatlas.cli.check import check
+from headatlas.cli.compare import compare
 from headatlas.cli.contrast import contrast
 from headatlas.cli.demo import demo
+from headatlas.cli.export import export
 from headatlas.cli.head import head
 from headatlas.cli.importing import import_
 from headatlas.cli.listing import listing
@@ -49,6 +51,8 @@ app.command("page", short_help="One HTML file: maps, cards, findings, tables.")(
 app.command("head", short_help="One head's card.")(head)
 app.command("table", short_help="All numbers as a tidy table.")(table)
 app.command("import", short_help="Scores made elsewhere become an atlas.")(import_)
+app.command("compare", short_help="Two atlases, or two tasks, side by side.")(compare)
+app.command("export", short_help="The gates of a task folded into an ordinary checkpoint.")(export)
 app.command("check", short_help="Can this model be mapped? The self-check, layer by layer.")(check)
 app.add_typer(listing, name="list")
 

@@ -1,17 +1,21 @@
-"""`headatlas list …`: what is built in."""
+"""`headatlas list …`: what is built in, and the atlases of a folder."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 __all__ = ["listing"]
 
-listing = typer.Typer(help="What is built in: models, tasks, relations.", no_args_is_help=True)
+listing = typer.Typer(
+    help="What is built in: models, tasks, relations; and the atlases of a folder.", no_args_is_help=True
+)
 
 
 @listing.command("models")
@@ -95,3 +99,31 @@ def relations(
         "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs.",
         style="dim",
     )
+
+
+@listing.command("atlases")
+def atlases(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder that holds atlases.")] = ".",
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Atlases in a folder, three levels deep: model, tasks, relations."""
+    from headatlas import RequestError
+    from headatlas.atlas import atlases_in
+
+    if not Path(folder).is_dir():
+        raise RequestError(f"{folder} is no folder.")
+    rows = atlases_in(Path(folder))
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    if not rows:
+        console.print(f"no atlas in {escape(folder)}; 'headatlas map' makes one")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column in ("atlas", "model", "tasks", "relations"):
+        table.add_column(column, justify="right" if column == "relations" else "left")
+    for row in rows:
+        tasks = f"[red]{escape(row['error'])}[/]" if row["error"] else escape(", ".join(row["tasks"]) or "–")
+        table.add_row(escape(row["path"]), escape(row["model"] or "–"), tasks, str(row["relations"] or "–"))
+    console.print(table)

@@ -2,6 +2,7 @@
 
 from headatlas.figure.agreement import draw_agreement, draw_key, plot_agreement
 from headatlas.figure.categories import draw_categories, plot_categories
+from headatlas.figure.comparing import plot_comparison
 from headatlas.figure.distributions import draw_distribution, plot_distributions
 from headatlas.figure.dynamic import draw_dynamic, plot_dynamic
 from headatlas.figure.effects import draw_effects, plot_effects
@@ -38,6 +39,7 @@ __all__ = [
     "plot_ablation",
     "plot_agreement",
     "plot_categories",
+    "plot_comparison",
     "plot_contrasts",
     "plot_distributions",
     "plot_dynamic",

@@ -1,0 +1,103 @@
+"""`headatlas compare DIR DIR`: two atlases side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headatlas.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from headatlas.atlas import Comparison
+
+__all__ = ["compare"]
+
+
+def compare(
+    one: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
+    other: Annotated[str, typer.Argument(metavar="DIR", help="Another one, or the same for two tasks.")],
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--task", "-t", help="One that both have; given twice: the first one's, the other's."),
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="The score from which on a head has a role.")] = 0.5,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Also a figure: FILE.png, .pdf or .svg (of one task).")
+    ] = None,
+    page: Annotated[str | None, typer.Option(help="Also a page of both: FILE.html.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Correlation, roles that changed, heads that changed most; of models of different shapes, by depth."""
+    from headatlas import RequestError, open_atlas
+    from headatlas.atlas import compare_atlases, shared_tasks
+    from headatlas.figure import plot_comparison, save_figure
+
+    first = open_atlas(one)
+    second = first if Path(one).resolve() == Path(other).resolve() else open_atlas(other)
+    pairs = shared_tasks(first, second, task or ())
+    if out is not None and len(pairs) > 1:
+        named = ", ".join(name for name, _ in pairs)
+        raise RequestError(f"a figure is of one task, and both have {named}: give one with --task.")
+    if not 0 < threshold <= 1:
+        raise RequestError(f"threshold is {threshold}; it lies between 0 and 1.")
+    if page is not None and second is first:
+        raise RequestError("the page of an atlas compares its tasks already: 'headatlas page'.")
+    found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
+    written = []
+    if out is not None:
+        written.append(str(save_figure(plot_comparison(first, second, found[0]), out)))
+    if page is not None:
+        from headatlas.page import write_page
+
+        written.append(str(write_page(first, page, other=second)))
+    if as_json:
+        typer.echo(json.dumps([one.to_json() for one in found]))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    for comparison in found:
+        _show(console, comparison)
+    for path in written:
+        console.print(f"[dim]wrote {escape(path)}[/]")
+
+
+def _show(console: Console, found: Comparison) -> None:
+    names = [f"{name}, {task}" for name, task in zip(found.names, found.tasks, strict=True)]
+    console.print(f"[bold]{escape(names[0])}[/] and [bold]{escape(names[1])}[/]")
+    over = "heads" if found.by_heads else "tenths of the depth (the models have different shapes)"
+    for score, interval in found.correlation.items():
+        if interval is None:
+            console.print(f"{score}: the same everywhere in one of the two")
+            continue
+        console.print(
+            f"{score}: rank correlation {interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}] "
+            f"over {over}, p {found.p[score]:.2g}"
+        )
+    if found.roles is None:
+        return
+    console.print(f"the same role: {100 * (found.same or 0):.0f} % of the heads, by the mean over seeds")
+    within = [None if share is None else f"{100 * share:.0f} %" for share in found.within or ()]
+    if found.between is not None and all(within):
+        console.print(
+            f"single seeds: {100 * found.between:.0f} % between the two, {within[0]} and {within[1]} within "
+            "each"
+        )
+    changes = {pair: count for pair, count in found.roles.items() if pair[0] != pair[1]}
+    if changes:
+        shown = Table(box=None, pad_edge=False)
+        for title in ("role here", "role there", "heads"):
+            shown.add_column(title, justify="right" if title == "heads" else "left")
+        for (here, there), count in sorted(changes.items(), key=lambda pair: -pair[1]):
+            shown.add_row(here, there, str(count))
+        console.print(shown)
+    words = ", ".join(f"{head} ({here:+.2f} → {there:+.2f})" for head, here, there in found.changed[:5])
+    console.print(f"changed most (facilitation less interference): {words}")
+    if found.relations is not None:
+        console.print(
+            f"relations that both have: correlation {found.relations:+.2f} over heads and relations"
+        )
