@@ -70,6 +70,11 @@ class Atlas:
         relations = f", {len(self.relations)} relations" if self.relations else ""
         return f"<Atlas of {self.spec.name}: {', '.join(self.tasks) or 'no task'}{relations}>"
 
+    def _repr_html_(self) -> str:
+        from headatlas.atlas.notebook import atlas_html
+
+        return atlas_html(self)
+
     @property
     def tasks(self) -> list[str]:
         """Tasks with at least one seed that is gated to the end."""

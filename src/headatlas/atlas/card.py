@@ -81,6 +81,11 @@ class HeadCard:
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "head": str(self.head)}
 
+    def _repr_html_(self) -> str:
+        from headatlas.atlas.notebook import card_html
+
+        return card_html(self)
+
 
 #: what makes a label of a card: `plain_label`, or a function of the user's
 Labeller = Callable[[HeadCard], str]

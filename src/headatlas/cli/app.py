@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 import traceback
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
 from headatlas import HeadatlasError, __version__
 from headatlas.cli.check import check
@@ -32,15 +34,35 @@ from headatlas.cli.validate import validate
 
 __all__ = ["app", "main"]
 
+_HELP = """An atlas of what every attention head of a language model does.
+
+\b
+headatlas demo                      all of it on the embedded model
+headatlas map MODEL --task T        which heads help a task, which hurt it?
+headatlas page DIR                  the atlas in one file to look around in
+"""
+
+
+class _Commands(TyperGroup):
+    """Completion is there; it need not fill the help."""
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)
+        for one in found:
+            if one.name in ("install_completion", "show_completion"):
+                one.hidden = True  # type: ignore[attr-defined]
+        return found
+
+
 app = typer.Typer(
     name="headatlas",
-    help="An atlas of what every attention head of a language model does.",
+    cls=_Commands,
+    help=_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", short_help="The main job on the embedded model: both maps, figures, report, page.")(demo)
+app.command("demo", short_help="The main job on the embedded model: maps, figures, report, page.")(demo)
 app.command("map", short_help="Which heads help a task, which hurt it, which do not matter?")(map_)
 app.command("relations", short_help="Which relations do the heads implement, by their weights?")(relations)
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
@@ -70,7 +92,7 @@ def options(
     ),
     debug: bool = typer.Option(False, "--debug", help="Show a traceback on errors."),
 ) -> None:
-    """An atlas of what every attention head of a language model does."""
+    pass
 
 
 def main() -> None:

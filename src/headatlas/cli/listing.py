@@ -13,9 +13,7 @@ from rich.table import Table
 
 __all__ = ["listing"]
 
-listing = typer.Typer(
-    help="What is built in: models, tasks, relations; and the atlases of a folder.", no_args_is_help=True
-)
+listing = typer.Typer(help="Built-in models, tasks, relations; atlases of a folder.", no_args_is_help=True)
 
 
 @listing.command("models")
