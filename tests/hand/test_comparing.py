@@ -98,6 +98,14 @@ def test_holes_and_figures():
     assert len(figure.axes) == 3
 
 
+def test_few_heads_and_a_hole():
+    """No place without a head is said to have changed."""
+    one, other = (random_atlas(seed, spec=spec_of(3, 2), shape=(2, 3)) for seed in (1, 2))
+    found = compare_atlases(one, other, "sums")
+    assert len(found.changed) == 5
+    json.dumps(found.to_json(), allow_nan=False)
+
+
 def test_which_tasks():
     one, other = random_atlas(1, tasks=("sums", "plurals")), random_atlas(2, tasks=("plurals", "verbs"))
     assert shared_tasks(one, other) == [("plurals", "plurals")]

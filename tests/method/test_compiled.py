@@ -10,7 +10,7 @@ import torch
 
 from headatlas import load_model
 from headatlas.method import GateFit
-from headatlas.method.resources import BlockCompiler, fit_conditions, is_compiler_error, token_budget
+from headatlas.method.resources import BlockCompiler, fit_conditions, is_compiler_error
 from headatlas.model.load import _prove
 from method.test_gating import free, rows_of
 from support.tiny import build_tiny
@@ -152,9 +152,18 @@ def test_fixed_gates_are_gates():
     assert torch.equal(found, wanted) and not torch.equal(found, plain)
 
 
-def test_conditions_are_given_back():
+def test_conditions_are_given_back(monkeypatch):
+    """Those of a GPU, which can be set on a CPU too."""
     model = load_model(build_tiny("llama"), check=False)
+    monkeypatch.setattr(type(model), "device", torch.device("cuda:0"))
     before = torch.utils.deterministic.fill_uninitialized_memory
     with fit_conditions(model, 8):
-        assert token_budget(model, free(model, [0]).rows) == 1024
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
     assert torch.utils.deterministic.fill_uninitialized_memory == before
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_no_memory_is_no_error_of_the_compiler():
+    for error in (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("x is not deterministic")):
+        assert not is_compiler_error(_raised(error))

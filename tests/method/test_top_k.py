@@ -240,3 +240,21 @@ def test_heads_that_are_asked_together(monkeypatch, double, kept, size):
         numbers = (inner[head] @ output[head] @ unembedding).numpy()
         np.testing.assert_array_equal(answers[key].numpy(), in_top_by_sorting(numbers, targets, k))
     assert 0 < answers["a"].float().mean() < 1
+
+
+@pytest.mark.parametrize("double", [set(), {"cpu"}])
+def test_weights_in_double_precision_that_cancel(monkeypatch, double):
+    """What single precision makes of the columns is larger than what the head makes of their differences."""
+    monkeypatch.setattr(top_k, "_DOUBLE", double)
+    generator = torch.Generator().manual_seed(0)
+    column = torch.rand(16, 1, generator=generator, dtype=torch.float64) + 0.5
+    unembedding = column + 1e-8 * torch.randn(16, 2000, generator=generator, dtype=torch.float64)
+    output = torch.randn(4, 16, generator=generator, dtype=torch.float64)
+    output = output - (output @ column) @ column.T / (column.T @ column)  # blind to what all have in common
+    inner = torch.randn(200, 4, generator=generator, dtype=torch.float64)
+    targets, k = np.arange(200) * 7 % 2000, np.resize([5, 60, 400], 200)
+    found = ask(inner, output, unembedding, targets, k)
+    np.testing.assert_array_equal(
+        found, in_top_by_sorting((inner @ output @ unembedding).numpy(), targets, k)
+    )
+    assert 0 < found.mean() < 1

@@ -212,3 +212,29 @@ def test_a_full_disk_leaves_nothing(folder, task, tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="No space left"):
         export_model(folder, task, tmp_path / "x", gates="retain", model=model)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_is_given_stays_as_it_is(folder, task, tmp_path):
+    model = small_model()
+    before = logits(model.hf)
+    made = export_model(folder, task, tmp_path / "x", gates="remove", hard=0.5, seed=1, model=model, items=4)
+    assert torch.equal(logits(model.hf), before)
+    assert made.seed == 1 and "seed 1" in (made.path / "README.md").read_text()
+
+
+def test_folders_inside_can_be_entered_and_odd_settings_are_saved(folder, task, tmp_path):
+    model = small_model()
+    model.tokenizer.chat_template = {"default": "{{ messages }}", "tool_use": "{{ messages }}"}
+    model.hf.generation_config.temperature = 0.7  # without do_sample, which transformers refuses to write
+    out = export_model(folder, task, tmp_path / "x", gates="retain", model=model, items=4).path
+    assert any(path.is_dir() for path in out.iterdir())
+    for path in (out, *out.rglob("*")):
+        assert path.stat().st_mode & 0o444 == 0o444 and (
+            path.is_file() or path.stat().st_mode & 0o111 == 0o111
+        )
+
+
+@pytest.mark.parametrize("threshold", [0, 1.5])
+def test_thresholds(folder, task, tmp_path, threshold):
+    with pytest.raises(RequestError, match="threshold is"):
+        export_model(folder, task, tmp_path / "x", threshold=threshold, model=small_model())

@@ -129,7 +129,7 @@ def compare_atlases(
     seeds = [atlas.roles(name, threshold).values for atlas, name in zip(atlases, tasks, strict=True)]
     importance = [atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True)]
     difference = np.nan_to_num(np.abs(importance[1] - importance[0]), nan=-1)
-    first = np.argsort(-difference, axis=None, kind="stable")[:_NAMED]
+    first = np.argsort(-difference, axis=None, kind="stable")[: min(_NAMED, int((difference >= 0).sum()))]
     places = [np.unravel_index(place, difference.shape) for place in first]
     return Comparison(
         names=(one.spec.name, other.spec.name),

@@ -56,11 +56,18 @@ def export(
     chosen = task if own else load_task(task, trust_code=trust_task_code)
     from headatlas.run import choose_gates, export_model, require_export  # brings torch
 
-    ready = require_export(atlas, chosen, out, gates, hard, seed, items)
+    ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)
     choose_gates(atlas, ready.name, gates, hard, seed, threshold)
     where = model or atlas.spec.name
     try:
-        loaded = load_shown(where, dtype, device, None, revision or atlas.spec.revision, trust_remote_code)
+        loaded = load_shown(
+            where,
+            dtype,
+            device,
+            None,
+            revision or (None if model else atlas.spec.revision),
+            trust_remote_code,
+        )
     except ModelSourceError as error:
         if model is not None:
             raise

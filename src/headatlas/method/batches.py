@@ -107,7 +107,7 @@ class RowTable:
         order = np.argsort(-lengths, kind="stable")
         width = chosen.shape[1]
         if pieces:
-            most = max(1, budget // (width * round_up(int(self.lengths.max()))))
+            most = max(1, budget // (width * int(self.lengths.max())))
             pieces = max(pieces, -(-len(order) // most))
             size = -(-len(order) // pieces)
         start = 0
@@ -131,14 +131,16 @@ class RowTable:
         weights = np.ones_like(rows)
         if full:
             spare = round_up(len(rows), 4) - len(rows)
-            more = full - len(ids), round_up(ids.shape[1]) - ids.shape[1]
+            # never longer than the longest row: a model may have no more positions
+            length = min(round_up(ids.shape[1]), int(self.lengths.max()))
+            more = full - len(ids), length - ids.shape[1]
             ids = np.pad(ids, ((0, more[0]), (0, more[1])))
             counts = np.pad(counts, (0, more[0]), constant_values=1)
             width = int((self.lengths - self.starts).max()) + 1
             offsets = np.pad(offsets, (0, spare), constant_values=width - 1)  # all in one cell: all are zero
-            rows, positions, targets, weights = (
-                np.pad(one, (0, spare)) for one in (rows, positions, targets, weights)
-            )
+            # the last target once more, which a model is sure to give a number to
+            rows, positions, targets = (np.pad(one, (0, spare), "edge") for one in (rows, positions, targets))
+            weights = np.pad(weights, (0, spare))
         parts = (ids.ravel(), counts, rows, positions, targets, offsets, weights)
         numbers = torch.from_numpy(np.concatenate(parts).astype(np.int64, copy=False))
         return Pass(members, on(numbers, device), (*ids.shape, len(rows), width), tokens)

@@ -125,7 +125,8 @@ class GateFit:
         self._mean, self._square = torch.zeros_like(self.logits), torch.zeros_like(self.logits)
         self._path: list[Tensor] = [torch.sigmoid(self.logits).cpu()]
         self._losses: list[Tensor] = []
-        self._sizes: Tensor | None = None
+        #: [set]: the update at which its loss or slope was no number, 0 if all were
+        self._bad_at = torch.zeros(len(self.sets), dtype=torch.long, device=model.device)
         self._looked = -np.inf, 0.0
 
     def _pressures_now(self) -> Tensor:
@@ -156,10 +157,11 @@ class GateFit:
         """Go on to the end of the stage; `after` is called after each update."""
         with fit_conditions(self.model, int(self.rows.lengths.max())):
             self.model.try_readout(torch.from_numpy(self.rows.ids[:4, :8]).long().to(self.model.device))
-            if self.budget is None:
-                self.budget = self._compiling(
+            if self.budget is None or self.compiler:  # code is always made for the same shape first
+                found = self._compiling(
                     lambda: token_budget(self.model, self.rows, self._gated, self.compiler.each_nll)
                 )
+                self.budget = self.budget or found
             while not self.done:
                 tokens = self._step()
                 self.any_order = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -181,7 +183,8 @@ class GateFit:
         inside = self.logits.abs() <= settings.limit  # the bound itself included: pressure can lead back
         gradient = (gradient - self._pressures_now() * inside / self._there.sum()) * self._there
         norm = gradient.flatten(1).norm(dim=1)
-        self._sizes = losses + norm
+        bad = ~torch.isfinite(losses + norm) & (self._bad_at == 0)
+        self._bad_at = torch.where(bad, self.update + 1, self._bad_at)
         gradient = gradient * (settings.clip / (norm + 1e-6)).clamp(max=1).view(-1, 1, 1)
         self._adam(gradient)
         if settings.objective == "bounded":
@@ -297,15 +300,15 @@ class GateFit:
         return (loss.detach().to(kind) @ mine).float(), leaf.grad
 
     def _require_finite(self) -> None:
-        """A number that is none stays none: to look now and then is enough."""
-        finite = [] if self._sizes is None else torch.isfinite(self._sizes).tolist()
-        for sound, (seed, fit) in zip(finite, self.sets, strict=False):
-            if not sound:
-                raise FitError(
-                    f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
-                    f"{self.update} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
-                    "try --dtype float32 and another --out. Finished fits are kept."
-                )
+        """The set that was first to have no number is named: in the next pass all have none."""
+        known = [(at, name) for at, name in zip(self._bad_at.tolist(), self.sets, strict=True) if at]
+        if known:
+            update, (seed, fit) = min(known, key=lambda one: one[0])
+            raise FitError(
+                f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
+                f"{update} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
+                "try --dtype float32 and another --out. Finished fits are kept."
+            )
 
     def _snapshot_updates(self) -> list[int]:
         updates = self.schedule.updates
@@ -348,6 +351,7 @@ class GateFit:
             "update": self.update,
             "budget": self.budget,
             "checkpointing": self.checkpointing,
+            "compiled": bool(self.compiler),
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
@@ -355,6 +359,8 @@ class GateFit:
         self.sets = [(int(seed), str(fit)) for seed, fit in facts["sets"]]
         self.update, self.budget = int(facts["update"]), facts["budget"]
         self.checkpointing = bool(facts["checkpointing"])
+        if not facts.get("compiled", True):
+            self.compiler.give_up()
         device = self.model.device
         self.logits = torch.from_numpy(arrays["logits"].copy()).to(device)
         self._mean = torch.from_numpy(arrays["mean"].copy()).to(device)

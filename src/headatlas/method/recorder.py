@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import torch
@@ -60,6 +61,10 @@ class Recorder:
     def __call__(self, work: _Work, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
         if not self.on:
             return work(group, owners, logits)
+        with torch.cuda.device(logits.device):
+            return self._played(work, group, owners, logits)
+
+    def _played(self, work: _Work, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
         key = group.shape
         if key not in self._recordings and key in self._seen and len(self._recordings) < _MOST:
             self._record(work, key, group, owners, logits)
@@ -81,6 +86,7 @@ class Recorder:
         held = replace(group, numbers=group.numbers.clone())
         owners, logits = owners.clone(), logits.detach().clone()
         graph = torch.cuda.CUDAGraph()
+        before = torch.cuda.current_stream()
         try:
             with _as_rows_are():
                 side = torch.cuda.Stream()
@@ -91,6 +97,7 @@ class Recorder:
                 with torch.cuda.graph(graph, pool=self._pool):
                     results = work(held, owners, logits)
         except RuntimeError:  # an operation that cannot be recorded, or too little memory for it
+            torch.cuda.set_stream(before)  # which a recording that broke off does not give back
             torch.cuda.synchronize()
             self.stop()
             return
@@ -98,14 +105,23 @@ class Recorder:
         self._recordings[key] = _Recording(graph, held, owners, logits, results)
 
 
+_OWN = masking_utils.find_packed_sequence_indices, masking_utils.is_tracing
+_LOCK, _depth = Lock(), 0
+
+
 @contextmanager
 def _as_rows_are() -> Iterator[None]:
     """No row holds several texts. transformers would look for that on the GPU at every pass, and wait for the
-    answer; while a pass is recorded it cannot."""
-    own = masking_utils.find_packed_sequence_indices, masking_utils.is_tracing
-    try:
+    answer; while a pass is recorded it cannot. Several threads may be at it: the last puts things back."""
+    global _depth  # noqa: PLW0603
+    with _LOCK:
+        _depth += 1
         masking_utils.find_packed_sequence_indices = lambda *_, **__: None
         masking_utils.is_tracing = lambda *_, **__: False
+    try:
         yield
     finally:
-        masking_utils.find_packed_sequence_indices, masking_utils.is_tracing = own
+        with _LOCK:
+            _depth -= 1
+            if not _depth:
+                masking_utils.find_packed_sequence_indices, masking_utils.is_tracing = _OWN

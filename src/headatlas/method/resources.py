@@ -196,8 +196,11 @@ class BlockCompiler:
 
 def is_compiler_error(error: Exception) -> bool:
     """Did no code come of it (as against: the code, or the model, failed)?"""
+    if isinstance(error, RuntimeError) and (is_out_of_memory(error) or "deterministic" in str(error)):
+        return False
     frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
-    return any(name.startswith(_COMPILER) for name in (type(error).__module__, frames[-1]))
+    made = frames[-1].startswith("torch._inductor.runtime.compile_tasks")  # the code that came of it
+    return not made and any(name.startswith(_COMPILER) for name in (type(error).__module__, frames[-1]))
 
 
 @contextmanager

@@ -254,7 +254,9 @@ class TopK:
         dim, hidden = output.shape[1:]
         if self._double:
             found = output @ columns.double()
-            first = torch.zeros_like(found[:, 0, 0])
+            # columns of weights in double precision were rounded on the way
+            rounded = columns.dtype == torch.float32 and self._vocabulary.weight.dtype == torch.float64
+            first = float(rounded) * output.norm(dim=(1, 2)) * self._vocabulary.longest
         else:
             found = output.float() @ columns
             first = hidden * output.norm(dim=(1, 2)) * self._vocabulary.longest

@@ -35,10 +35,13 @@ def to_float8(hf: nn.Module) -> int:
         for name, child in parent._modules.items()
         if type(child) is nn.Linear and child is not unembedding and is_plain(child) and _suits(child)
     ]
-    made: dict[nn.Linear, Float8Linear] = {}
+    made: dict[int, Float8Linear] = {}
     for parent, name, child in wide:
-        made[child] = made.get(child) or Float8Linear(child)
-        setattr(parent, name, made[child])
+        key = id(child)  # `wide` holds on to it
+        if key not in made:
+            made[key] = Float8Linear(child)
+            child.weight = None  # type: ignore[assignment]  # one matrix at a time is there twice
+        setattr(parent, name, made[key])
     return len(made)
 
 

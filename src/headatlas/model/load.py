@@ -131,8 +131,11 @@ def _prove(
     dtype = str(hf.dtype).removeprefix("torch.")
     if eight_bits:
         dtype = "float8"
-        if not to_float8(hf):
-            raise ModelRefusedError(f"{name} has no matrix that can be put into eight bits.")
+        try:
+            if not to_float8(hf):
+                raise ModelRefusedError(f"{name} has no matrix that can be put into eight bits.")
+        except torch.OutOfMemoryError as error:
+            raise HeadatlasError(f"no memory left to put {name} into eight bits.") from error
     try:
         anatomy = find_heads(hf)
         gating = Gating(hf, anatomy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import time
@@ -14,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import GenerationConfig
 
 from headatlas._version import __version__
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import AtlasError, FitError, RequestError, StoreError, UnknownNameError
+from headatlas.core import AtlasError, FitError, ModelRefusedError, RequestError, StoreError, UnknownNameError
 from headatlas.method import evaluate
 from headatlas.model import Model, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
@@ -42,6 +44,8 @@ class Exported:
     task: str
     gates: str
     hard: float | None
+    seed: int | None
+    threshold: float | None
     off: list[str]
     scaled: int
     before: dict[str, float]
@@ -83,13 +87,13 @@ def export_model(
     `hard` makes them 0 below that value and 1 from it on. `prune` removes key/value groups of which all heads
     are off.
 
-    The folder appears when the checkpoint has been loaded again and compared; a model that is given as
-    `Model` is changed. A task that is not built in is given as its file.
+    The folder appears when the checkpoint has been loaded again and compared. A task that is not built in is
+    given as its file.
     """
     atlas = open_atlas(folder)
-    chosen = require_export(atlas, task, out, gates, hard, seed, items)
+    chosen = require_export(atlas, task, out, gates, hard, seed, items, threshold)
     values = choose_gates(atlas, chosen.name, gates, hard, seed, threshold)
-    loaded = load_model(model or atlas.spec.name) if not isinstance(model, Model) else model
+    loaded = _loaded(atlas, model)
     _require_same_model(atlas, loaded)
     require_foldable(loaded)
     run = atlas.run(chosen.name)
@@ -100,22 +104,21 @@ def export_model(
     with torch.no_grad(), loaded.gates(values):
         wanted = loaded.hf(input_ids=ids, use_cache=False).logits.float().cpu()
     plain_size, hf = loaded.spec.parameters, loaded.hf
-    fold_gates(loaded, values)
-    pruned, speed = None, None
-    if prune:
-        smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
-        if smaller is not None:
-            speed = _times_as_quick(hf, smaller, ids)
-            hf = smaller
-        else:
-            pruned = f"nothing removed: {pruned}"
+    weights = _output_weights(loaded) if isinstance(model, Model) else {}
     out = Path(out)
     place = Path(mkdtemp(prefix=f".{out.name}.", dir=_made(out.parent)))
     try:
+        fold_gates(loaded, values)
+        pruned, speed = None, None
+        if prune:
+            smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
+            if smaller is not None:
+                speed = _times_as_quick(hf, smaller, ids)
+                hf = smaller
+            else:
+                pruned = f"nothing removed: {pruned}"
         dtype, tokenizer, device = hf.dtype, loaded.tokenizer, loaded.device
-        with quiet():
-            hf.save_pretrained(place)
-            tokenizer.save_pretrained(place)
+        _saved(hf, tokenizer, place)
         del hf, loaded
         again, deviation = _again(place, dtype, device, ids, wanted)
         names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
@@ -124,6 +127,8 @@ def export_model(
             task=chosen.name,
             gates=gates,
             hard=hard,
+            seed=seed,
+            threshold=threshold if gates == "always" else None,
             off=names,
             scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
             before=before,
@@ -138,15 +143,64 @@ def export_model(
         facts = {**exported.to_json(), "path": out.name, "headatlas": __version__, "model": atlas.spec.name}
         facts["values"] = [[None if np.isnan(g) else float(g) for g in row] for row in values]
         (place / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        place.chmod(0o755)
-        for path in place.iterdir():
-            path.chmod(0o644)
+        _as_others_are(place)
         place.rename(out)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
+        if isinstance(model, Model):
+            _put_back(model, weights)
     return exported
+
+
+def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
+    if isinstance(model, Model):
+        found = model
+    else:
+        found = load_model(model or atlas.spec.name, revision=None if model else atlas.spec.revision)
+    if getattr(found.hf.config, "auto_map", None):
+        raise ModelRefusedError(
+            f"{found.spec.name} runs code of its own, which an ordinary checkpoint cannot take along."
+        )
+    return found
+
+
+def _output_weights(model: Model) -> dict[str, torch.Tensor]:
+    names = [found.output for found in model.anatomy.present()]
+    weights: dict[str, Any] = {name: model.hf.get_submodule(name).weight for name in names}
+    return {name: weight.detach().clone() for name, weight in weights.items()}
+
+
+@torch.no_grad()
+def _put_back(model: Model, weights: dict[str, torch.Tensor]) -> None:
+    for name, weight in weights.items():
+        module: Any = model.hf.get_submodule(name)
+        module.weight.copy_(weight)
+
+
+def _as_others_are(place: Path) -> None:
+    """A temporary folder is for its owner alone, and so are some files in it; what is asked for is not."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in (place, *place.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def _saved(hf: Any, tokenizer: Any, place: Path) -> None:
+    """What transformers writes; a hub model may bring settings for generation that it refuses to write."""
+    before = hf.generation_config
+    try:
+        if before is not None and not before.do_sample:
+            hf.generation_config = GenerationConfig.from_dict({**before.to_diff_dict(), "do_sample": True})
+        with quiet():
+            hf.save_pretrained(place)
+            tokenizer.save_pretrained(place)
+    except (ValueError, TypeError, RuntimeError) as error:
+        said = str(error).splitlines()[0][:200]
+        raise FitError(f"transformers cannot save this model ({said}); nothing was written.") from error
+    finally:
+        hf.generation_config = before
 
 
 def _again(
@@ -173,6 +227,7 @@ def require_export(
     hard: float | None,
     seed: int | None,
     items: int = HELD_OUT,
+    threshold: float = 0.5,
 ) -> Task:
     """The task; what can be said before a model is loaded."""
     if gates not in GATES:
@@ -185,6 +240,8 @@ def require_export(
         )
     if items < 2:
         raise RequestError(f"items is {items}; at least 2 are needed.")
+    if not 0 < threshold <= 1:
+        raise RequestError(f"threshold is {threshold}; it lies between 0 and 1.")
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
     if isinstance(task, str) and task in atlas.tasks and "imported_from" in atlas.run(task).task_facts:
@@ -275,10 +332,13 @@ def _times_as_quick(before: Any, after: Any, ids: torch.Tensor, rounds: int = 7)
 def _card(atlas: Atlas, made: Exported) -> str:
     """The checkpoint in words."""
     which = {
-        "always": "heads that interfere with the task in every seed are switched off",
+        "always": "heads that interfere with the task in every seed (with a score of "
+        f"{made.threshold or 0:g} or more) are switched off",
         "retain": "gates of the fit that keeps what it can (G+)",
         "remove": "gates of the fit that keeps only what it must (G-)",
     }[made.gates]
+    if made.gates != "always":
+        which += ", the mean over the seeds" if made.seed is None else f", seed {made.seed}"
     if made.hard is not None:
         which += f", off below {made.hard:g} and on from there"
     lines = [
@@ -311,7 +371,9 @@ def _card(atlas: Atlas, made: Exported) -> str:
         + (f" {made.scaled} others are scaled down." if made.scaled else ""),
     ]
     if made.pruned:
-        speed = f"; a forward pass is {made.speed:.2f} times as quick" if made.speed else ""
+        speed = (
+            f"; a forward pass of two short texts is {made.speed:.2f} times as quick" if made.speed else ""
+        )
         lines += [
             "",
             f"Pruning: {made.pruned}; {made.parameters[0]:,} parameters before, {made.parameters[1]:,} "

@@ -1,0 +1,121 @@
+"""When passes are recorded and played: with a graph that is told what to do, as there is no GPU here."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import pytest
+import torch
+from transformers import masking_utils
+
+from headatlas import load_model
+from headatlas.method import RowTable
+from headatlas.method import recorder as module
+from headatlas.method.recorder import Recorder
+from method.test_gating import rows_of
+from support.tiny import build_tiny
+
+
+class Graph:
+    """Does the work again, on the tensors that it was recorded with."""
+
+    made = 0
+    broken = False
+
+    def pool(self):
+        return "pool"
+
+    def replay(self):
+        for result, new in zip(self.results, self.work(*self.tensors), strict=True):
+            result.copy_(new)
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    recorded, calls = [], []
+
+    def work(group, owners, logits):
+        calls.append(group.shape)
+        found = group.ids.sum() + owners.sum() * logits, logits * 2
+        recorded.append(((group, owners, logits), found))
+        return found
+
+    @contextmanager
+    def record(graph, pool=None):
+        if Graph.broken:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        yield
+        graph.tensors, graph.results = recorded[-1]
+        graph.work = lambda group, owners, logits: (group.ids.sum() + owners.sum() * logits, logits * 2)
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", record)
+    for name in ("Stream", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: type("S", (), {"wait_stream": lambda *_: None})())
+    for name in ("stream", "device"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: nullcontext())
+    for name in ("synchronize", "set_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    monkeypatch.setattr(Graph, "broken", False)
+    found = Recorder(load_model(build_tiny("llama"), check=False))
+    found.on = True
+    return found, work, calls
+
+
+def groups(count):
+    """Passes of one shape with other rows each."""
+    table = RowTable(rows_of(40, 9))
+    for start in range(count):
+        chosen = np.arange(start, start + 8)[:, None]
+        (group,) = table.passes(chosen, 10**6, "cpu", pieces=1)
+        yield group
+
+
+def wanted(group, number):
+    return group.ids.sum() + 8.0 * number, torch.tensor(2.0 * number)
+
+
+def test_a_shape_is_recorded_when_it_comes_again_and_gives_the_same(recorder):
+    play, work, calls = recorder
+    shapes = set()
+    for number, group in enumerate(groups(6), 1):
+        shapes.add(group.shape)
+        found = play(work, group, torch.ones(8), torch.tensor(float(number)))
+        assert [float(one) for one in found] == [float(one) for one in wanted(group, number)]
+    assert len(play._recordings) <= len(shapes)
+    assert len(calls) < 6 + len(shapes) + 2  # once as it is, and twice to record: not at every pass
+
+
+def test_what_cannot_be_recorded_is_run(recorder):
+    play, work, _ = recorder
+    Graph.broken = True
+    own = masking_utils.find_packed_sequence_indices
+    for number, group in enumerate(groups(4), 1):
+        found = play(work, group, torch.ones(8), torch.tensor(float(number)))
+        assert float(found[1]) == 2.0 * number
+    assert not play.on and not play._recordings
+    assert masking_utils.find_packed_sequence_indices is own
+
+
+def test_there_is_an_end_to_recordings(recorder, monkeypatch):
+    play, work, _ = recorder
+    monkeypatch.setattr(module, "_MOST", 0)
+    for number, group in enumerate(groups(4), 1):
+        assert float(play(work, group, torch.ones(8), torch.tensor(float(number)))[1]) == 2.0 * number
+    assert not play._recordings
+
+
+def test_on_a_cpu_nothing_is_recorded():
+    assert not Recorder(load_model(build_tiny("llama"), check=False)).on
+
+
+def test_several_threads_at_once():
+    own = masking_utils.find_packed_sequence_indices
+    one, other = module._as_rows_are(), module._as_rows_are()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert masking_utils.find_packed_sequence_indices is not own
+    other.__exit__(None, None, None)
+    assert masking_utils.find_packed_sequence_indices is own
