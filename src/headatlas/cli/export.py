@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_shown
+from headatlas.cli.loading import load_mapped
 from headatlas.cli.options import AsJson, Device, Revision, TrustRemoteCode, TrustTaskCode
 
 __all__ = ["export"]
@@ -48,7 +48,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads."""
-    from headatlas import ModelSourceError, open_atlas
+    from headatlas import open_atlas
     from headatlas.task import load_task
 
     atlas = open_atlas(folder)
@@ -58,22 +58,8 @@ def export(
 
     ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)
     choose_gates(atlas, ready.name, gates, hard, seed, threshold)
-    where = model or atlas.spec.name
-    try:
-        loaded = load_shown(
-            where,
-            dtype,
-            device,
-            None,
-            revision or (None if model else atlas.spec.revision),
-            trust_remote_code,
-        )
-    except ModelSourceError as error:
-        if model is not None:
-            raise
-        raise ModelSourceError(
-            f"{error} The atlas calls its model {where!r}: --model says where it is."
-        ) from None
+    revision = revision or (None if model else atlas.spec.revision)
+    loaded = load_mapped(atlas, model, dtype, device, None, revision, trust_remote_code)
     made = export_model(
         folder,
         ready,

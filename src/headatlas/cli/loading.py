@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-if TYPE_CHECKING:
-    from headatlas import Model
+from headatlas.core import ModelSourceError
 
-__all__ = ["introduced", "load_shown"]
+if TYPE_CHECKING:
+    from headatlas import Atlas, Model
+
+__all__ = ["introduced", "load_mapped", "load_shown"]
 
 
 def load_shown(
@@ -35,6 +37,27 @@ def load_shown(
             revision=revision,
             trust_remote_code=trust_remote_code,
         )
+
+
+def load_mapped(
+    atlas: Atlas,
+    model: str | None,
+    dtype: str,
+    device: str | None,
+    device_map: str | None,
+    revision: str | None,
+    trust_remote_code: bool,
+) -> Model:
+    """The model of an atlas: where its name says, or where the user does."""
+    where = model or atlas.spec.name
+    try:
+        return load_shown(where, dtype, device, device_map, revision, trust_remote_code)
+    except ModelSourceError as error:
+        if model is not None:
+            raise
+        raise ModelSourceError(
+            f"{error} The atlas calls its model {where!r}: --model says where it is."
+        ) from None
 
 
 def introduced(model: Model) -> str:

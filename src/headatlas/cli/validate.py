@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_shown
+from headatlas.cli.loading import load_mapped
 from headatlas.cli.options import AsJson, Device, DeviceMap, Revision, TrustRemoteCode, TrustTaskCode
 from headatlas.cli.progress import ShownProgress
-from headatlas.core import EFFECT_METHODS, ModelSourceError
+from headatlas.core import EFFECT_METHODS
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -74,15 +74,7 @@ def validate(
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
     fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")
-    where = model or atlas.spec.name
-    try:
-        loaded = load_shown(where, dtype or fitted, device, device_map, revision, trust_remote_code)
-    except ModelSourceError as error:
-        if model is not None:
-            raise
-        raise ModelSourceError(
-            f"{error} The atlas calls its model {where!r}: --model says where it is."
-        ) from None
+    loaded = load_mapped(atlas, model, dtype or fitted, device, device_map, revision, trust_remote_code)
     names = [one.name for one in chosen]
     with ShownProgress(as_json, "the same command", names) as progress:
         atlas = validate_atlas(
