@@ -34,9 +34,7 @@ from headatlas.cli.validate import validate
 
 __all__ = ["app", "main"]
 
-_HELP = """An atlas of what every attention head of a language model does.
-
-\b
+_HELP = """\bAn atlas of what every attention head of a language model does.
 headatlas demo                      all of it on the embedded model
 headatlas map MODEL --task T        which heads help a task, which hurt it?
 headatlas page DIR                  the atlas in one file to look around in
@@ -90,7 +88,7 @@ def options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
-    debug: bool = typer.Option(False, "--debug", help="Show a traceback on errors."),
+    debug: bool = typer.Option(False, "--debug", hidden=True, help="Show a traceback on errors."),
 ) -> None:
     pass
 
