@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from cli.test_check import headatlas
 from support.planted import word_tokenizer
+from support.small_run import write_task
 from support.tiny import build_tiny
 
 
@@ -34,3 +36,17 @@ def tiny(tmp_path_factory):
     build_tiny("llama").save_pretrained(path)
     word_tokenizer(100).save_pretrained(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny, task, tmp_path_factory):
+    """A quick map of that task."""
+    folder = tmp_path_factory.mktemp("atlases") / "atlas"
+    small = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
+    assert headatlas("map", tiny, "--task", task, *small, "--out", folder).returncode == 0
+    return folder

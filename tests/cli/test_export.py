@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from transformers import AutoModelForCausalLM
 
 from cli.test_check import fails, headatlas
-from support.small_run import write_task
-
-SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
-
-
-@pytest.fixture(scope="module")
-def atlas(tiny, task, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("atlases") / "atlas"
-    assert headatlas("map", tiny, "--task", task, *SMALL, "--out", folder).returncode == 0
-    return folder
 
 
 def test_what_export_says(tiny, task, atlas, tmp_path):

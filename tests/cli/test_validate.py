@@ -7,22 +7,8 @@ import json
 import pytest
 
 from cli.test_check import fails, headatlas
-from support.small_run import write_task
 
-SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
 FEW = ("--items", 5, "--draws", 2, "--retest", 1, "--method", "ablate", "--method", "attribute-integrated")
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    return write_task(tmp_path_factory.mktemp("tasks") / "words.jsonl", 120)
-
-
-@pytest.fixture(scope="module")
-def atlas(tiny, task, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("atlases") / "atlas"
-    assert headatlas("map", tiny, "--task", task, *SMALL, "--out", folder).returncode == 0
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -234,10 +234,9 @@ class TopK:
         for block in self._vocabulary.blocks():
             factor, other = self._products(output, block)
             bounds = _around(own, sizes * (unit + other)[:, None])
-            if len(left) < own.numel() and len(own) == 1:
-                self._ask_some(left, single[0], factor[0].float(), bounds, (above[0], below[0]))
-            else:
-                self._ask_all(single, factor.float(), bounds, (above, below))
+            # of one head the rows that are left; of several, which differ in these, all rows
+            rows = left if len(own) == 1 else torch.arange(own.shape[1], device=left.device)
+            self._ask(rows, single, factor.float(), bounds, (above, below))
             found = torch.minimum(above, below).flatten()
             left = left[found[left] < self._k[left % own.shape[1]]]
             if len(left) < output.shape[1] or len(own) > 1:  # the other way is the better one
@@ -263,30 +262,19 @@ class TopK:
         second = (dim + 4) * found.norm(dim=1).amax(dim=1).double() * (1 + 1e-3) + hidden * 1e-30
         return found, 2 * _ROUND * (first + second)
 
-    def _ask_all(
-        self, single: Tensor, factor: Tensor, bounds: tuple[Tensor, Tensor], counts: tuple[Tensor, Tensor]
-    ) -> None:
-        (low, high), (above, below) = bounds, counts
-        each = max(1, _CELLS[self._kind] // factor[:, 0].numel())
-        for start in range(0, single.shape[1], each):
-            some = slice(start, start + each)
-            numbers = single[:, some] @ factor
-            above[:, some] += _count(torch.gt, numbers, high[:, some])
-            below[:, some] += _count(torch.lt, numbers, low[:, some])
-
-    def _ask_some(
+    def _ask(
         self,
-        left: Tensor,
+        rows: Tensor,
         single: Tensor,
         factor: Tensor,
         bounds: tuple[Tensor, Tensor],
         counts: tuple[Tensor, Tensor],
     ) -> None:
         (low, high), (above, below) = bounds, counts
-        for rows in left.split(max(1, _CELLS[self._kind] // factor.shape[1])):
-            numbers = single[rows] @ factor
-            above[rows] += _count(torch.gt, numbers, high[0, rows])
-            below[rows] += _count(torch.lt, numbers, low[0, rows])
+        for some in rows.split(max(1, _CELLS[self._kind] // factor[:, 0].numel())):
+            numbers = single[:, some] @ factor
+            above[:, some] += _count(torch.gt, numbers, high[:, some])
+            below[:, some] += _count(torch.lt, numbers, low[:, some])
 
     def _go_on(self, finish: bool = False) -> None:
         """Ask the rows that wait, of many heads together: what is made for them is made seldom."""
