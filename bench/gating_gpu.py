@@ -30,6 +30,9 @@ GIB = 2**30
 #: rows, tokens, targets
 CASES = {"syntax-like": (32, 40, 1), "syntax-like, large": (256, 40, 1), "math-like": (32, 256, 128)}
 CHECKED, ROUNDS = 20, 9
+#: least cosine of a slope and that of passes one by one: in bfloat16, and in eight bits, which on random
+#: weights are half noise (the cosine is in the table); between slopes that have nothing in common 0.2 is 5 σ
+ALIKE = (0.99, 0.2)
 #: GiB that a fit of 64 rows × 40 tokens and ten gate sets is to keep to
 LIMITS = {"Llama-3.2-3B": 12, "Llama-3.1-8B": 24}
 Variants = dict[str, Callable[[], None]]
@@ -69,7 +72,8 @@ def speed(peer: Path) -> dict[str, Any]:
             peak[name] = (torch.cuda.max_memory_allocated() - before) / GIB
         gates = {name: torch.sigmoid(fit.logits) for name, fit in fits.items()}
         alike = {name: cosine(slopes[name], slopes["one by one"]) for name in fits}
-        assert min(alike.values()) > 0.5, f"what is timed is not the same work: {alike}"
+        for name, cos in alike.items():
+            assert cos > ALIKE["float8" in name], f"what is timed is not the same work: {name}, {cos}"
         times = interleaved(variants, ROUNDS)
         for name in variants:
             results.append(

@@ -88,5 +88,6 @@ def test_gates_are_the_same(model, make):
 
 @pytest.mark.parametrize(("operations", "pieces"), [(1e9, 1), (1.7e13, 2), (1e15, 4)])
 def test_an_update_is_cut_where_its_parts_are_large(model, operations, pieces, monkeypatch):
-    monkeypatch.setattr(GateFit, "_operations", lambda self: operations)
+    tokens = operations / 4 / model.spec.parameters
+    monkeypatch.setattr(GateFit, "_tokens", lambda self: tokens)
     assert free(model, [0])._pieces() == pieces

@@ -121,7 +121,7 @@ def test_many_heads_that_have_to_be_worked_out_again():
         inner, output = whole_numbers(700, 2, seed=seed, most=2), whole_numbers(2, 4, seed=seed + 9, most=2)
         expected[seed] = in_top_by_sorting((inner @ output @ small).numpy(), targets, k)
         whole = torch.block_diag(torch.ones(1, 1).double(), output)
-        asking.ask([seed], torch.cat([torch.ones(700, 1).double(), 1e-9 * inner], dim=1)[None], whole[None])
+        asking.ask([seed], [torch.cat([torch.ones(700, 1).double(), 1e-9 * inner], dim=1)], [whole])
     asking.ask(["silent"], torch.zeros(1, 700, 2), torch.zeros(1, 2, 5))
     expected["silent"] = np.zeros((2, 700), dtype=bool)
     answers = asking.answers()

@@ -115,7 +115,8 @@ class GateFit:
         self.budget = budget
         self.checkpointing = False
         self.any_order = False
-        self.compiler = BlockCompiler(model, self._operations() * self.schedule.updates)
+        layers, width = model.spec.layers, model.spec.hidden
+        self.compiler = BlockCompiler(model, self._tokens() * layers * width * self.schedule.updates)
         self._recorder = Recorder(model)
         self.pieces = self._pieces() if model.device.type == "cuda" else 0
         self.update = 0
@@ -140,14 +141,14 @@ class GateFit:
     def schedule(self) -> Stage:
         return self.settings.free if self.stage == "free" else self.settings.pressed
 
-    def _operations(self) -> float:
-        """Of an update, roughly: forward, and backward through the activations."""
-        rows = len(self.sets) * self._batch * self._drawn_width
-        return 4.0 * self.model.spec.parameters * float(self.rows.lengths.mean()) * rows
+    def _tokens(self) -> float:
+        """Of an update."""
+        return float(self.rows.lengths.mean()) * len(self.sets) * self._batch * self._drawn_width
 
     def _pieces(self) -> int:
-        """Passes of an update: in several there is less padding, but each is to keep a GPU busy."""
-        return int(np.clip(self._operations() / _BUSY, 1, _PIECES))
+        """Passes of an update: in several there is less padding, but each is to keep a GPU busy. Counted in
+        operations: forward, and backward through the activations."""
+        return int(np.clip(4.0 * self.model.spec.parameters * self._tokens() / _BUSY, 1, _PIECES))
 
     @property
     def done(self) -> bool:

@@ -99,9 +99,9 @@ class Writer:
         limits = torch.tensor(k)[owner].to(device)
         top_k = TopK(self.vocabulary, targets, limits)
         for some in self._groups(self.model.spec if heads is None else heads, top_k):
-            rows = torch.stack([exact(inner(head.layer, head.head)).to(device) for head in some])
-            written = torch.stack([self.output(head.layer, head.head).to(device) for head in some])
-            top_k.ask(some, rows, written)
+            read = (inner(head.layer, head.head).to(device) for head in some)
+            written = (self.output(head.layer, head.head).to(device) for head in some)
+            top_k.ask(some, read, written)
             if progress is not None:
                 progress(len(some))
         ends = counts.cumsum(0)

@@ -19,7 +19,7 @@ is how often something is started, and memory. On a CPU it is what the cache hol
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,9 +37,11 @@ _FIRST_BLOCKS, _BLOCK = (1024, 3072, 8192), 8192
 #: relative rounding error of single precision
 _ROUND = 2.0**-24
 #: numbers that are made at once
-_CELLS = {"cpu": 1 << 21, "cuda": 1 << 25}
+_CELLS = {"cpu": 1 << 21, "cuda": 1 << 24}
 #: rows of several heads that are asked at once
 _TOGETHER = {"cpu": 1024, "cuda": 4096}
+#: rows whose targets are looked up at once
+_FEW = 1024
 #: blocks that are kept (all of them on a CPU)
 _KEPT = {"cuda": len(_FIRST_BLOCKS)}
 #: where double precision costs little
@@ -191,10 +193,11 @@ class TopK:
         return 1 if self._kind == "cpu" else max(1, _READ // max(1, len(self._targets) * head_dim))
 
     @full_precision()
-    def ask(self, keys: Sequence[Any], inner: Tensor, output: Tensor) -> None:
-        """Rows of numbers inner · output · unembedding: `inner` is [head, row, head_dim], `output` [head,
-        head_dim, hidden], `keys` has a name for each head; both are taken in double precision."""
-        inner, output = _sized(exact(inner), 2), _sized(exact(output), (1, 2))
+    def ask(self, keys: Sequence[Any], inners: Iterable[Tensor], outputs: Iterable[Tensor]) -> None:
+        """Rows of numbers inner · output · unembedding, for some heads: of each a name, what it reads [row,
+        head_dim], and what it writes for that [head_dim, hidden]; taken in double precision."""
+        inner = _sized_in_place(torch.stack([exact(one) for one in inners]), 2)
+        output = _sized_in_place(torch.stack([exact(one) for one in outputs]), (1, 2))
         heads, rows = inner.shape[:2]
         start = len(self._keys) * rows
         self._keys += keys
@@ -279,15 +282,15 @@ class TopK:
     def _go_on(self, finish: bool = False) -> None:
         """Ask the rows that wait, of many heads together: what is made for them is made seldom."""
         if self._new:
-            self._half.append(self._asked(_Open.all(self._new), iter(self._vocabulary.kept)))
-            self._new = []
+            some, self._new = _Open.all(self._new), []
+            self._half.append(self._asked(some, iter(self._vocabulary.kept)))
         if self._half and (finish or sum(map(len, self._half)) >= _TOGETHER[self._kind]):
-            some = self._asked(_Open.all(self._half), self._vocabulary.others())
+            some, self._half = _Open.all(self._half), []
+            some = self._asked(some, self._vocabulary.others())
             k = self._k[some.place % len(self._k)]
             verdict, unsure = _verdict(some.above, some.below, k, self._vocabulary.size - 1)
             self._hits.append((some.place, verdict))
             self._unsure.append(some[unsure])
-            self._half = []
         if self._unsure and finish:
             some = _Open.all(self._unsure)
             for part in torch.arange(len(some), device=some.place.device).split(_TOGETHER[self._kind]):
@@ -301,7 +304,12 @@ class TopK:
         """The rows that are left after these blocks, with what was counted."""
         row = some.place % len(self._k)
         k, targets = self._k[row], self._targets[row]
-        own = torch.linalg.vecdot(some.written, self._vocabulary.columns(targets).T)
+        own = torch.cat(
+            [
+                torch.linalg.vecdot(written, self._vocabulary.columns(tokens).T)
+                for written, tokens in zip(some.written.split(_FEW), targets.split(_FEW), strict=True)
+            ]
+        )
         size = some.written.norm(dim=1) * self._vocabulary.longest
         low, high = _around(own, (some.written.shape[1] + 8) * _ROUND * size)
         single, above, below = some.written.float(), some.above, some.below
@@ -322,7 +330,7 @@ def in_top(
 ) -> tuple[Tensor, Tensor]:
     """(is each target in the top k, is it in the bottom k): the questions of one head."""
     one = TopK(vocabulary, targets, k)
-    one.ask([0], inner[None], output[None])
+    one.ask([0], [inner], [output])
     top, bottom = one.answers()[0]
     return top, bottom
 
@@ -347,12 +355,12 @@ def _exactly(rows: Tensor, vocabulary: Vocabulary, targets: Tensor) -> Tensor:
     return counts
 
 
-def _sized(values: Tensor, axes: int | tuple[int, int]) -> Tensor:
+def _sized_in_place(values: Tensor, axes: int | tuple[int, int]) -> Tensor:
     """Values times powers of two that bring their norm near one: no order changes, nothing overflows."""
     norm = values.norm(dim=axes, keepdim=True)
     if not bool(norm.isfinite().all()):
         raise FitError("a head's weights or what it reads are no numbers (NaN or infinite).")
-    return values * torch.exp2(-norm.clamp(min=1e-300).log2().round())
+    return values.mul_(torch.exp2(-norm.clamp(min=1e-300).log2().round()))
 
 
 def _scaled(columns: Tensor, scale: float) -> Tensor:

@@ -33,7 +33,7 @@ from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, t
 __all__ = ["Sources"]
 
 _SAMPLE = 16
-_CHUNK = 4096
+_CHUNK = 1024
 
 
 class Sources:

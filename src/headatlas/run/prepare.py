@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from headatlas._version import __version__
 from headatlas.atlas import Run
 from headatlas.core import TaskError
 from headatlas.method import GatingSettings, draw, evaluate
@@ -145,8 +146,13 @@ def identified(
 
 def made_with(model: Model) -> dict[str, str]:
     """Versions and device; a run says those of its beginning, each fit its own."""
-    versions = {name: version(name) for name in ("headatlas", "torch", "transformers", "numpy")}
-    return {**versions, "python": platform.python_version(), "device": _device_name(model)}
+    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
+    return {
+        "headatlas": __version__,
+        **versions,
+        "python": platform.python_version(),
+        "device": _device_name(model),
+    }
 
 
 def _task_decides(facts: dict[str, Any]) -> dict[str, Any]:
