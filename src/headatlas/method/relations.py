@@ -104,12 +104,12 @@ class Writer:
             top_k.ask(some, read, written)
             if progress is not None:
                 progress(len(some))
-        ends = counts.cumsum(0)
-        answers = top_k.answers()
-        for head, hits in zip(answers, torch.stack(list(answers.values())).cpu(), strict=True):
-            sums = functional.pad(hits.cumsum(1).double(), (1, 0))
-            share = (sums[:, ends] - sums[:, ends - counts]) / counts
-            shares[:, :, head.layer, head.head] = share.T.numpy()
+        answers, ends = top_k.answers(), counts.cumsum(0)
+        if answers:
+            sums = functional.pad(torch.stack(list(answers.values())).cpu().cumsum(2), (1, 0))
+            found = (sums[:, :, ends] - sums[:, :, ends - counts]).double() / counts
+            for head, share in zip(answers, found.numpy(), strict=True):
+                shares[:, :, head.layer, head.head] = share.T
         return shares
 
     def _groups(self, heads: Iterable[Head], top_k: TopK) -> Iterator[list[Head]]:
@@ -135,16 +135,18 @@ def static_scores(
         vectors = {kind: exact(model.source_vectors(different, kind)) for kind in {source, SOURCES[0]}}
     read: dict[Any, Tensor] = {}
 
-    @full_precision()
     def inner(layer: int, head: int) -> Tensor:
+        nonlocal places
         found = model.attention(layer)
         kind = SOURCES[0] if found.value.layer == 0 else source
         key = (layer, tuple(found.value.channels[head].tolist()))  # heads of a group read the same
         if key not in read:
             if any(other[0] != layer for other in read):
                 read.clear()
-            value = exact(model.value_weight(layer, head))
-            read[key] = (vectors[kind].to(value.device) @ value)[places.to(value.device)]
+            with full_precision():
+                value = exact(model.value_weight(layer, head))
+                places = places.to(value.device)
+                read[key] = (vectors[kind].to(value.device) @ value)[places]
         return read[key]
 
     return writer.scores(pairs, k, inner, progress, heads)

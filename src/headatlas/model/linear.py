@@ -83,13 +83,13 @@ def _on_units(module: nn.Module, index: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def rows_of(module: nn.Module, index: Tensor) -> Tensor:
-    """[len(index), out]: the matrix rows that read the input channels `index`."""
+def rows_of(module: nn.Module, channels: range) -> Tensor:
+    """[channel, out]: the matrix rows that read these input channels, a copy."""
     if is_plain(module):
         weight: Any = module.weight
-        index = index.to(weight.device)
-        return weight[index] if isinstance(module, Conv1D) else weight[:, index].T
-    return _on_units(module, index)
+        some = slice(channels.start, channels.stop)
+        return weight[some].clone() if isinstance(module, Conv1D) else weight[:, some].clone().T
+    return _on_units(module, torch.tensor(channels))
 
 
 @torch.no_grad()

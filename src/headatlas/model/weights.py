@@ -32,7 +32,7 @@ class ValueOutput(NamedTuple):
 def output_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
     """[head_dim, hidden]: the part of W_O that reads this head."""
     width = found.head_dim
-    return rows_of(ungated(hf, found.output), torch.arange(head * width, (head + 1) * width))
+    return rows_of(ungated(hf, found.output), range(head * width, (head + 1) * width))
 
 
 def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
