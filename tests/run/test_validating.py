@@ -19,9 +19,9 @@ from headatlas import (
 from headatlas.atlas import SHARES, find, import_table
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
+from headatlas.run.curves import _order
 from headatlas.run.fitting import Silence
 from headatlas.run.prepare import read_rows
-from headatlas.run.validating import _order
 from support.small_run import SMALL, small_model, write_task
 
 FEW = {"items": 6, "draws": 3}

@@ -18,7 +18,7 @@ from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding
 from headatlas.atlas.findings import find
 from headatlas.atlas.importing import import_table
-from headatlas.atlas.layout import SCHEMA, slug
+from headatlas.atlas.layout import SCHEMA, effect_path, fit_path, note_path, score_path, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
@@ -62,18 +62,22 @@ __all__ = [
     "compare_atlases",
     "doubts",
     "doubts_of",
+    "effect_path",
     "facilitating_jaccard",
     "faithfulness",
     "find",
+    "fit_path",
     "import_table",
     "interval",
     "made_how",
+    "note_path",
     "open_atlas",
     "plain_label",
     "report_markdown",
     "retest",
     "role_scores",
     "roles_of",
+    "score_path",
     "seed_correlation",
     "shared_tasks",
     "slug",

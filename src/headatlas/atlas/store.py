@@ -269,6 +269,11 @@ class Store:
         path = note_path(self.root, name)
         return _load(path, "delete it and make it again") if path.exists() else None
 
+    def drop_note(self, name: str) -> None:
+        path = note_path(self.root, name)
+        with writing(path, RESUME):
+            path.unlink(missing_ok=True)
+
     def notes(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]]:
         """All notes."""
         found = {name: self.read_note(name) for name in note_names(self.root)}

@@ -89,7 +89,7 @@ def rows_of(module: nn.Module, channels: range) -> Tensor:
         weight: Any = module.weight
         some = slice(channels.start, channels.stop)
         return weight[some].clone() if isinstance(module, Conv1D) else weight[:, some].clone().T
-    return _on_units(module, torch.tensor(channels))
+    return _on_units(module, torch.arange(channels.start, channels.stop))
 
 
 @torch.no_grad()

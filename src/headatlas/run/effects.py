@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import Atlas, EffectMap, Run, Store, open_atlas
+from headatlas.atlas import Atlas, EffectMap, Run, Store, effect_path, open_atlas
 from headatlas.core import RequestError
 from headatlas.method import STAND_INS, STEPS_ALONG, HeadEffects, ablate, attribute, draw, mediate
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.prepare import Prepared, identified, made_with, read_rows
 from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
+from headatlas.run.steps import Only, Plan, Unit, is_asked
 from headatlas.task import Task
 
-__all__ = ["ITEMS", "add_effects", "measure_effects", "require_numbers"]
+__all__ = ["ITEMS", "add_effects", "effect_step", "measure_effects", "plan_effects", "require_numbers"]
 
 #: raised when the same settings would give other numbers than before
 _ALGORITHM = 1
@@ -38,6 +39,7 @@ def measure_effects(
     items: int,
     max_tokens: int | None,
     progress: Progress | None,
+    only: Only = None,
 ) -> Atlas:
     """See `map_heads`."""
     require_numbers(seeds, items)
@@ -49,7 +51,7 @@ def measure_effects(
     with opened(loaded, out, resume) as store:
         for task in ready:
             report_rows(progress, task)
-        add_effects(loaded, store, ready, method, seeds, items, progress)
+        add_effects(loaded, store, ready, method, seeds, items, progress, only)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
@@ -69,13 +71,32 @@ def add_effects(
     seeds: int,
     items: int,
     progress: Progress,
+    only: Only = None,
 ) -> None:
     """See to it that the effects of these tasks are in the store."""
     runs = store.add(*(_describe(model, method, task, seeds, items) for task in tasks))
     for run, task in zip(runs, tasks, strict=True):
         for seed in range(seeds):
-            if seed not in store.measured(run):
+            if is_asked(effect_step(method, task.name, seed), only) and seed not in store.measured(run):
                 _measure(model, store, run, task, seed, items, progress)
+
+
+def effect_step(method: str, task: str, seed: int) -> str:
+    return f"{method} {task} seed {seed}"
+
+
+def plan_effects(method: str, tasks: Sequence[str], seeds: int) -> Plan:
+    """Each seed of each task."""
+    units = [
+        Unit(
+            f"{task}: {method}" + (f", seed {seed}" if seed else ""),
+            (effect_step(method, task, seed),),
+            (effect_path(Path(), method, task, seed),),
+        )
+        for task in tasks
+        for seed in range(seeds)
+    ]
+    return Plan([units])
 
 
 def _describe(model: Model, method: str, task: Prepared, seeds: int, items: int) -> Run:

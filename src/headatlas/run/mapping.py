@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from headatlas.atlas import Atlas, Run, open_atlas
+from headatlas.atlas import Atlas, Run, fit_path, open_atlas
 from headatlas.core import RequestError, method_named
 from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
@@ -17,9 +18,10 @@ from headatlas.run.effects import ITEMS, measure_effects
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
+from headatlas.run.steps import Only, Plan, Unit, is_asked, seed_blocks
 from headatlas.task import Row, Task
 
-__all__ = ["fit_gates", "map_heads", "require_settings"]
+__all__ = ["fit_gates", "map_heads", "map_steps", "plan_map", "require_settings"]
 
 
 def map_heads(
@@ -48,8 +50,7 @@ def map_heads(
     (32 by default), which each seed draws anew (one seed by default).
     """
     method = method_named(method)
-    own = {"updates": updates, "batch": batch, "objective": objective}
-    require_settings(method, preset, items, **own)
+    require_settings(method, preset, items, updates=updates, batch=batch, objective=objective)
     if method != "gating":
         return measure_effects(
             model,
@@ -62,7 +63,46 @@ def map_heads(
             max_tokens=max_tokens,
             progress=progress,
         )
-    asked = {"seeds": seeds, **own, "max_tokens": max_tokens}
+    return map_steps(
+        model,
+        tasks,
+        out=out,
+        resume=resume,
+        preset=preset,
+        seeds=seeds,
+        max_tokens=max_tokens,
+        updates=updates,
+        batch=batch,
+        objective=objective,
+        progress=progress,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+
+
+def map_steps(
+    model: Model | str,
+    tasks: str | Path | Task | Sequence[str | Path | Task],
+    *,
+    out: str | Path | None,
+    resume: bool,
+    preset: str,
+    seeds: int | None,
+    updates: int | None,
+    batch: int | None,
+    objective: str | None,
+    max_tokens: int | None,
+    progress: Progress | None,
+    checkpoint_seconds: float = 30.0,
+    only: Only = None,
+) -> Atlas:
+    """Gating; see `map_heads`."""
+    asked = {
+        "seeds": seeds,
+        "updates": updates,
+        "batch": batch,
+        "objective": objective,
+        "max_tokens": max_tokens,
+    }
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     chosen = distinct_tasks(tasks)
@@ -75,7 +115,7 @@ def map_heads(
         )
         fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
         for run, (task, fitted) in zip(runs, ready, strict=True):
-            _map(fitter, run, task, fitted)
+            _map(fitter, run, task, fitted, only)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
@@ -93,14 +133,37 @@ def require_settings(method: str, preset: str, items: int | None, **gating: Any)
         raise RequestError(f"{given[0]!r} is a setting of gating; {method} has 'seeds' and 'items'.")
 
 
-def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings) -> None:
+def plan_map(tasks: Sequence[str], seeds: int) -> Plan:
+    """Blocks of seeds, task by task."""
+    units = [
+        Unit(
+            f"{task}, seeds {block[0]} to {block[-1]}" if len(block) > 1 else f"{task}, seed {block[0]}",
+            (_step("gating", task, block),),
+            tuple(
+                fit_path(Path(), "gating", task, seed, fit)
+                for seed in block
+                for fits in STAGES.values()
+                for fit in fits
+            ),
+        )
+        for task in tasks
+        for block in seed_blocks(range(seeds))
+    ]
+    return Plan([units])
+
+
+def _step(method: str, task: str, block: Sequence[int]) -> str:
+    return f"{method} {task} from seed {block[0]}"
+
+
+def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings, only: Only) -> None:
     model, store = fitter.model, fitter.store
     report_rows(fitter.progress, task)
     if not run.baseline:
         run = store.update(run, baseline=measure_baseline(model, task.held_out))
     if warning := worse_than_chance(run):
         fitter.progress.note(warning)
-    fit_gates(fitter, run, task.rows.train, task.held_out, settings, range(settings.seeds))
+    fit_gates(fitter, run, task.rows.train, task.held_out, settings, range(settings.seeds), only)
 
 
 def fit_gates(
@@ -110,6 +173,7 @@ def fit_gates(
     held_out: Sequence[Row] | None,
     settings: GatingSettings,
     seeds: Sequence[int],
+    only: Only = None,
 ) -> None:
     """All fits of these seeds on these rows; finished gates are measured on the rows held out, if given."""
     model, store, table = fitter.model, fitter.store, RowTable(rows)
@@ -124,10 +188,11 @@ def fit_gates(
             return {}
         return evaluate(model, held_out, gates).figures()
 
-    for stage, fits in STAGES.items():
+    def make(stage: str, sets: Sequence[GateSetName]) -> GateFit:
+        return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
 
-        def make(sets: Sequence[GateSetName], stage: str = stage) -> GateFit:
-            return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
-
-        wanted = [(seed, fit) for seed in seeds for fit in fits]
-        fitter.stage(run, stage, wanted, make, measure)
+    for block in seed_blocks(seeds):
+        if is_asked(_step(run.method, run.task, block), only):
+            for stage, fits in STAGES.items():
+                wanted = [(seed, fit) for seed in block for fit in fits]
+                fitter.stage(run, stage, wanted, partial(make, stage), measure)

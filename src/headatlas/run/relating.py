@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas import Atlas, Run, ScoreMap, Store, open_atlas
+from headatlas.atlas import Atlas, Run, ScoreMap, Store, note_path, open_atlas, score_path
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.method import (
     TEMPLATES,
@@ -31,13 +31,16 @@ from headatlas.model import SOURCES, Model, load_model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.prepare import made_with
 from headatlas.run.requests import opened, require_place
+from headatlas.run.steps import Only, Plan, Unit, is_asked
 from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, distinct_relations, tokens_of
 
-__all__ = ["relate_heads", "require_request"]
+__all__ = ["plan_relations", "relate_heads", "relate_steps", "require_request"]
 
 #: raised when the same settings would give other numbers than before
 _ALGORITHM = 2
 _DYNAMIC = ("attending", "forced")
+#: relations that one worker scores
+_TOGETHER = 5
 
 
 def relate_heads(
@@ -63,6 +66,35 @@ def relate_heads(
     wanted = distinct_relations(relations)
     require_place(out, resume)
     require_request(source, k, causal, wanted)
+    return relate_steps(
+        model,
+        wanted,
+        out=out,
+        resume=resume,
+        k=k,
+        source=source,
+        salient=salient,
+        dynamic=dynamic,
+        causal=causal,
+        progress=progress,
+    )
+
+
+def relate_steps(
+    model: Model | str,
+    wanted: Sequence[Relation],
+    *,
+    out: str | Path | None,
+    resume: bool,
+    k: int | None,
+    source: str,
+    salient: bool,
+    dynamic: bool,
+    causal: Sequence[str],
+    progress: Progress | None,
+    only: Only = None,
+) -> Atlas:
+    """See `relate_heads`."""
     loaded = load_model(model) if isinstance(model, str) else model
     progress = progress or Silence()
     ready = relations_for(loaded, wanted)
@@ -78,24 +110,44 @@ def relate_heads(
             *(_describe(loaded, "relations", one, limits[one.name], source, choice.source) for one in ready)
         )
         _keep_choice(store, _choice_note(loaded, choice))
-        missing = [run.task for run in runs if store.read_scores(run) is None]
+        asked = [one.name for one in ready if is_asked(f"relation {one.name}", only)]
+        missing = [run.task for run in runs if run.task in asked and store.read_scores(run) is None]
         if missing:
             _score(writer(), store, [one for one in ready if one.name in missing], k, choice, progress)
-        for one in ready:
+        for one in (one for one in ready if one.name in asked):
             if not one.measurable:
                 progress.note(_how_measured(one))
             if few := _few_targets(one, limits[one.name]):
                 progress.note(few)
         if dynamic:
-            _score_in_texts(loaded, writer, store, ready, limits, k, progress)
+            _score_in_texts(loaded, writer, store, ready, asked, limits, k, progress)
         atlas = open_atlas(store.root)
-        if salient and not _is_of(atlas.notes.get("salient"), _salient_decides(loaded, choice.source)):
-            _note_salient(writer(), store, choice.source, progress)
-        if causal:
+        if salient and is_asked("salient", only):
+            if not _is_of(atlas.notes.get("salient"), _salient_decides(loaded, choice.source)):
+                _note_salient(writer(), store, choice.source, progress)
+        if causal and is_asked("causal", only):
             _note_causal(loaded, store, atlas, ready, causal, progress)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas
+
+
+def plan_relations(names: Sequence[str], salient: bool, dynamic: bool, causal: Sequence[str]) -> Plan:
+    """The source vectors are chosen from all relations; then some relations each, and what needs them all."""
+    blocks = [names[start : start + _TOGETHER] for start in range(0, len(names), _TOGETHER)]
+    units = [
+        Unit(
+            f"relations {start + 1} to {start + len(block)}",
+            tuple(f"relation {name}" for name in block),
+            # which relations can be scored in texts shows when their tokens are known
+            () if dynamic else tuple(score_path(Path(), "relations", name) for name in block),
+        )
+        for start, block in zip(range(0, len(names), _TOGETHER), blocks, strict=True)
+    ]
+    if salient:
+        units.append(Unit("salient tokens", ("salient",), (note_path(Path(), "salient"),)))
+    first = [Unit("source vectors", ("source",), (note_path(Path(), "source"),))]
+    return Plan([first, units, *([[Unit("heads off", ("causal",), ())]] if causal else [])])
 
 
 def require_request(source: str, k: int | None, causal: Sequence[str], wanted: Sequence[Relation]) -> None:
@@ -271,6 +323,7 @@ def _score_in_texts(
     writer: Callable[[], Writer],
     store: Store,
     relations: Sequence[RelationTokens],
+    asked: Sequence[str],
     limits: Mapping[str, int],
     k: int | None,
     progress: Progress,
@@ -280,7 +333,7 @@ def _score_in_texts(
         *(_describe(model, method, one, limits[one.name]) for method in _DYNAMIC for one in able)
     )
     missing = {run.task for run in runs if store.read_scores(run) is None}
-    wanted = [one for one in able if one.name in missing]
+    wanted = [one for one in able if one.name in missing and one.name in asked]
     if wanted:
         found = scores_in_texts(writer(), wanted, k, told=progress.heads)
         for method, scores in found.items():

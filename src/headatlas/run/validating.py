@@ -3,16 +3,12 @@ has seen."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import partial
-from hashlib import sha256
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, open_atlas, validation_name
+from headatlas.atlas import Atlas, Run, Store, effect_path, open_atlas
 from headatlas.core import (
     EFFECT_METHODS,
     AtlasError,
@@ -21,21 +17,30 @@ from headatlas.core import (
     UnknownNameError,
     method_named,
 )
-from headatlas.method import GatingSettings, evaluate_sets, kept_only
+from headatlas.method import GatingSettings
 from headatlas.model import Model, load_model
-from headatlas.run.effects import ITEMS, add_effects, require_numbers
+from headatlas.run.curves import ALL_CURVES, curve_names, curve_step, measure_curves
+from headatlas.run.effects import ITEMS, add_effects, effect_step, require_numbers
 from headatlas.run.fitting import Fitter, Progress, Silence
 from headatlas.run.mapping import fit_gates
 from headatlas.run.prepare import Prepared, identified, read_rows
 from headatlas.run.requests import opened, require_same
+from headatlas.run.steps import Only, Plan, Unit, is_asked
 from headatlas.task import Task, load_task
 
-__all__ = ["HELD_OUT", "require_validation", "unknown_tasks", "validate_atlas"]
+__all__ = [
+    "HELD_OUT",
+    "plan_validation",
+    "require_validation",
+    "unknown_tasks",
+    "validate_atlas",
+    "validate_steps",
+]
 
 #: raised when the same request would give other numbers than before
-_ALGORITHM, _RETEST_ALGORITHM = 2, 1
-#: held-out items, random orders that heads are switched off in, random rankings among the methods
-HELD_OUT, DRAWS, RANDOM = 48, 20, 5
+_RETEST_ALGORITHM = 1
+#: held-out items, random orders that heads are switched off in
+HELD_OUT, DRAWS = 48, 20
 #: seeds that a half of the items can have; those of the other half begin there
 _MOST_AGAIN = 1000
 _OWN = (
@@ -64,6 +69,33 @@ def validate_atlas(
     method that the atlas does not have yet is run, on `effect_items` items. A task that is not built in is
     given as the file that it was mapped from; `model` only if the atlas's name does not say where it is.
     """
+    return validate_steps(
+        folder,
+        model=model,
+        tasks=tasks,
+        methods=methods,
+        items=items,
+        draws=draws,
+        retest=retest,
+        effect_items=effect_items,
+        progress=progress,
+    )
+
+
+def validate_steps(
+    folder: str | Path,
+    *,
+    model: Model | str | None,
+    tasks: Sequence[str | Path | Task],
+    methods: Sequence[str] | None,
+    items: int,
+    draws: int,
+    retest: int,
+    effect_items: int,
+    progress: Progress | None,
+    only: Only = None,
+) -> Atlas:
+    """See `validate_atlas`."""
     atlas = open_atlas(folder)
     wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
     chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
@@ -83,12 +115,35 @@ def validate_atlas(
                 progress.note(f"{task.name}: has {len(ready.held_out)} held-out items, not {items}")
             compared = _compared(atlas, task.name, wanted)
             for method in compared:
-                if not _there(loaded, store, method, ready):
+                asked = is_asked(effect_step(method, task.name, 0), only)
+                if asked and not _there(loaded, store, method, ready):
                     add_effects(loaded, store, [ready], method, 1, effect_items, progress)
             if retest:
-                _retest(loaded, store, run, ready, retest, progress)
-            _measure(loaded, store, open_atlas(store.root), run, ready, compared, draws, progress)
+                _retest(loaded, store, run, ready, retest, progress, only)
+            if only is None or any(step.startswith(curve_step(task.name, "")) for step in only):
+                now = open_atlas(store.root)
+                measure_curves(loaded, store, now, run, ready, compared, draws, progress, only)
     return open_atlas(folder)
+
+
+def _half_step(task: str, half: str) -> str:
+    return f"half {half} of {task}"
+
+
+def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], retest: int) -> Plan:
+    """What is compared, fits on two halves; then the curves of every order; then all of them together."""
+    first, curves, last = [], [], []
+    for task in tasks:
+        compared = _compared(atlas, task, methods)
+        for method in compared:
+            if method not in atlas.methods(task):
+                made = (effect_path(Path(), method, task, 0),)
+                first.append(Unit(f"{task}: {method}", (effect_step(method, task, 0),), made))
+        halves = "ab" if retest else ""
+        first += [Unit(f"{task}: half {one} of its items", (_half_step(task, one),), ()) for one in halves]
+        curves += [Unit(curve_step(task, one), (curve_step(task, one),), ()) for one in curve_names(compared)]
+        last.append(Unit(curve_step(task, ALL_CURVES), (curve_step(task, ALL_CURVES),), ()))
+    return Plan([stage for stage in (first, curves, last) if stage])
 
 
 def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
@@ -171,7 +226,9 @@ def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
     return load_model(model or atlas.spec.name, dtype=dtype)
 
 
-def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, progress: Progress) -> None:
+def _retest(
+    model: Model, store: Store, run: Run, task: Prepared, seeds: int, progress: Progress, only: Only
+) -> None:
     """Fits on two halves of the items that have no item in common, with other seeds each."""
     settings = GatingSettings.from_json(run.settings["resolved"])
     train = task.rows.train
@@ -181,6 +238,8 @@ def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, pr
         progress.note(f"{task.name}: too few items for two halves; not tested again on other items")
         return
     for place, letter in enumerate("ab"):
+        if not is_asked(_half_step(task.name, letter), only):
+            continue
         half = [train[row] for row in order[place::2]]
         decides = {key: value for key, value in settings.to_json().items() if key != "seeds"}
         said = {"given": {"seeds": seeds}, "resolved": {"seeds": seeds, "half": letter}}
@@ -193,101 +252,3 @@ def _retest(model: Model, store: Store, run: Run, task: Prepared, seeds: int, pr
         fit_gates(
             fitter, again, half, None, settings, range(place * _MOST_AGAIN, place * _MOST_AGAIN + seeds)
         )
-
-
-def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
-    """Places in the flat map by falling value (of equals by rising `then`, else by lot); no place without a
-    head.
-
-    Many gates rest at the bound, so that many scores are the same: by place, whole layers would come first.
-    """
-    flat = values.ravel()
-    second = np.zeros_like(flat) if then is None else then.ravel()
-    lot = np.random.default_rng(6).permutation(len(flat))
-    there = np.flatnonzero(~np.isnan(flat))
-    return [int(place) for place in there[np.lexsort((lot[there], second[there], -flat[there]))]]
-
-
-def _measure(
-    model: Model,
-    store: Store,
-    atlas: Atlas,
-    run: Run,
-    task: Prepared,
-    methods: Sequence[str],
-    draws: int,
-    progress: Progress,
-) -> None:
-    name = task.name
-    seeds = atlas.seeds(name)
-    decides = {
-        "algorithm": _ALGORITHM,
-        "gating": run.identity,
-        "seeds": seeds,
-        "methods": {
-            method: [atlas.run(name, method).identity, atlas.effects(name, method).seed.values.tolist()]
-            for method in methods
-        },
-        "items": len(task.held_out),
-        "draws": draws,
-        "device": model.device.type,
-        "dtype": model.spec.dtype,
-    }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    note = atlas.notes.get(validation_name(name))
-    if note is not None and note[1].get("identity") == identity:
-        return
-    spec, heads = model.spec, len(model.spec)
-    counts = sorted({round(share * heads) for share in SHARES})
-    scores = atlas.scores(name)
-    mean = scores.mean("seed")
-    orders = {"gating": _order(mean["facilitation"].values, mean["interference"].values)}
-    orders |= {method: _order(atlas.importance(name, method).values) for method in methods}
-    chance = np.random.default_rng(3)
-    for number in range(RANDOM):
-        orders[f"random {number + 1}"] = chance.permutation(orders["gating"]).tolist()
-    keep = np.stack([kept_only(order, counts, spec.shape) for order in orders.values()])
-    drop = 1 - keep
-    off, by_chance = _switched_off(atlas, name, seeds, counts, draws, spec.shape)
-    parts = {"keep": keep, "drop": drop, "off": off, "by_chance": by_chance}
-    flat = np.concatenate([part.reshape(-1, *spec.shape) for part in parts.values()])
-    told = partial(progress.heads, f"{name}: heads kept, taken away, switched off")
-    losses, right = evaluate_sets(model, task.held_out, flat, progress=told)
-    arrays: dict[str, np.ndarray] = {}
-    start = 0
-    for part, gates in parts.items():
-        shape = (*gates.shape[:-2], len(task.held_out))
-        end = start + int(np.prod(gates.shape[:-2]))
-        arrays[part] = losses[start:end].reshape(shape).astype(np.float32)
-        if part in ("keep", "drop"):
-            arrays[f"{part}_right"] = right[start:end].reshape(shape).astype(np.float32)
-        start = end
-    about: Mapping[str, Any] = {
-        "identity": identity,
-        "task": name,
-        "methods": list(orders),
-        "counts": counts,
-        "heads": heads,
-        "facts": {**decides, "shares": list(SHARES), "off": "zero"},
-    }
-    store.write_note(validation_name(name), arrays, about)
-
-
-def _switched_off(
-    atlas: Atlas, name: str, seeds: Sequence[int], counts: Sequence[int], draws: int, shape: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gates [seed, order, share, layer, head] and [draw, share, layer, head]: G+ with heads switched off."""
-    scores, gates = atlas.scores(name), atlas.gates(name).sel(fit="retain")
-    off = []
-    for seed in seeds:
-        start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
-        orders = [_order(scores[score].sel(seed=seed).values) for score in ORDERS]
-        off.append([start * (1 - kept_only(order, counts, shape)) for order in orders])
-    chance = np.random.default_rng(4)
-    by_chance = []
-    for draw in range(draws):
-        seed = seeds[draw % len(seeds)]
-        order = chance.permutation(_order(scores["facilitation"].sel(seed=seed).values)).tolist()
-        start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
-        by_chance.append(start * (1 - kept_only(order, counts, shape)))
-    return np.array(off, dtype=np.float32), np.array(by_chance, dtype=np.float32)

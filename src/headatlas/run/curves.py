@@ -1,0 +1,172 @@
+"""How a task fares as heads are kept, taken away and switched off, in the order of each method.
+
+A curve is kept as soon as it is there; when all are, they are put together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, slug, validation_name
+from headatlas.method import evaluate_sets, kept_only
+from headatlas.model import Model
+from headatlas.run.fitting import Progress
+from headatlas.run.prepare import Prepared
+from headatlas.run.steps import Only, is_asked
+
+__all__ = ["ALL_CURVES", "curve_names", "curve_step", "measure_curves"]
+
+#: raised when the same request would give other numbers than before
+_ALGORITHM = 2
+#: random rankings among the methods
+_RANDOM = 5
+#: curves that are not those of an order, and all of them
+_OFF, ALL_CURVES = ("off", "by_chance"), "all"
+
+
+def curve_step(task: str, part: str) -> str:
+    return f"curves of {task}: {part}"
+
+
+def _order_names(methods: Sequence[str]) -> list[str]:
+    return ["gating", *methods, *(f"random {number + 1}" for number in range(_RANDOM))]
+
+
+def curve_names(methods: Sequence[str]) -> list[str]:
+    """All curves of a task for which these methods are compared with gating."""
+    return [*_order_names(methods), *_OFF]
+
+
+def measure_curves(
+    model: Model,
+    store: Store,
+    atlas: Atlas,
+    run: Run,
+    task: Prepared,
+    methods: Sequence[str],
+    draws: int,
+    progress: Progress,
+    only: Only,
+) -> None:
+    """The curves that are asked for; when all are there, together."""
+    name = task.name
+    seeds = atlas.seeds(name)
+    decides = {
+        "algorithm": _ALGORITHM,
+        "gating": run.identity,
+        "seeds": seeds,
+        "methods": {
+            method: [atlas.run(name, method).identity, atlas.effects(name, method).seed.values.tolist()]
+            for method in methods
+        },
+        "items": len(task.held_out),
+        "draws": draws,
+        "device": model.device.type,
+        "dtype": model.spec.dtype,
+    }
+    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    note = atlas.notes.get(validation_name(name))
+    if note is not None and note[1].get("identity") == identity:
+        return
+    spec, heads = model.spec, len(model.spec)
+    counts = sorted({round(share * heads) for share in SHARES})
+    scores = atlas.scores(name)
+    mean = scores.mean("seed")
+    orders = {"gating": _order(mean["facilitation"].values, mean["interference"].values)}
+    orders |= {method: _order(atlas.importance(name, method).values) for method in methods}
+    chance = np.random.default_rng(3)
+    for random in _order_names(methods)[len(orders) :]:
+        orders[random] = chance.permutation(orders["gating"]).tolist()
+    kept = {order: kept_only(places, counts, spec.shape) for order, places in orders.items()}
+    parts = {order: np.stack([keep, 1 - keep]) for order, keep in kept.items()}
+    parts |= dict(zip(_OFF, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True))
+    whole = is_asked(curve_step(name, ALL_CURVES), only)
+    found = {
+        part: _curve(model, store, task, part, gates, identity, progress)
+        for part, gates in parts.items()
+        if whole or is_asked(curve_step(name, part), only)
+    }
+    if not whole:
+        return
+    arrays = {part: found[part][0] for part in _OFF}
+    for place, part in enumerate(("keep", "drop")):
+        arrays[part], arrays[f"{part}_right"] = (
+            np.stack([found[order][kind][place] for order in orders]) for kind in (0, 1)
+        )
+    about: Mapping[str, Any] = {
+        "identity": identity,
+        "task": name,
+        "methods": list(orders),
+        "counts": counts,
+        "heads": heads,
+        "facts": {**decides, "shares": list(SHARES), "off": "zero"},
+    }
+    store.write_note(validation_name(name), arrays, about)
+    for part in parts:
+        store.drop_note(_curve_name(name, part))
+
+
+def _curve_name(task: str, part: str) -> str:
+    """Of the note that keeps the curve until all are there."""
+    return slug(f"curve {task} {part}")
+
+
+def _curve(
+    model: Model,
+    store: Store,
+    task: Prepared,
+    part: str,
+    gates: np.ndarray,
+    identity: str,
+    progress: Progress,
+) -> tuple[np.ndarray, np.ndarray]:
+    """([..., row], [..., row]): losses and hits of gate sets [..., layer, head]; kept in the store."""
+    name = _curve_name(task.name, part)
+    note = store.read_note(name)
+    if note is None or note[1].get("identity") != identity:
+        told = partial(progress.heads, f"{task.name}: heads kept, taken away, switched off, {part}")
+        found = evaluate_sets(model, task.held_out, gates.reshape(-1, *gates.shape[-2:]), progress=told)
+        shape = (*gates.shape[:-2], len(task.held_out))
+        nll, right = (values.reshape(shape).astype(np.float32) for values in found)
+        store.write_note(name, {"nll": nll, "right": right}, {"identity": identity})
+        return nll, right
+    return note[0]["nll"], note[0]["right"]
+
+
+def _switched_off(
+    atlas: Atlas, name: str, seeds: Sequence[int], counts: Sequence[int], draws: int, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gates [seed, order, share, layer, head] and [draw, share, layer, head]: G+ with heads switched off."""
+    scores, gates = atlas.scores(name), atlas.gates(name).sel(fit="retain")
+    off = []
+    for seed in seeds:
+        start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
+        orders = [_order(scores[score].sel(seed=seed).values) for score in ORDERS]
+        off.append([start * (1 - kept_only(order, counts, shape)) for order in orders])
+    chance = np.random.default_rng(4)
+    by_chance = []
+    for draw in range(draws):
+        seed = seeds[draw % len(seeds)]
+        order = chance.permutation(_order(scores["facilitation"].sel(seed=seed).values)).tolist()
+        start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
+        by_chance.append(start * (1 - kept_only(order, counts, shape)))
+    return np.array(off, dtype=np.float32), np.array(by_chance, dtype=np.float32)
+
+
+def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
+    """Places in the flat map by falling value (of equals by rising `then`, else by lot); no place without a
+    head.
+
+    Many gates rest at the bound, so that many scores are the same: by place, whole layers would come first.
+    """
+    flat = values.ravel()
+    second = np.zeros_like(flat) if then is None else then.ravel()
+    lot = np.random.default_rng(6).permutation(len(flat))
+    there = np.flatnonzero(~np.isnan(flat))
+    return [int(place) for place in there[np.lexsort((lot[there], second[there], -flat[there]))]]
