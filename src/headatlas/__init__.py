@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
     from headatlas.method import GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import contrast_heads, export_model, map_heads, relate_heads, validate_atlas
+    from headatlas.run import Ray, contrast_heads, export_model, map_heads, relate_heads, validate_atlas
     from headatlas.task import Relation, Task, load_relation, load_task
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "ModelRefusedError",
     "ModelSourceError",
     "ModelSpec",
+    "Ray",
     "Relation",
     "RequestError",
     "SelfCheck",
@@ -80,6 +81,7 @@ _ROOM_OF = {
     "GatingSettings": "headatlas.method",
     "HeadCard": "headatlas.atlas",
     "Model": "headatlas.model",
+    "Ray": "headatlas.run",
     "Relation": "headatlas.task",
     "SelfCheck": "headatlas.model",
     "Summary": "headatlas.atlas",

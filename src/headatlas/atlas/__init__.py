@@ -17,19 +17,21 @@ from headatlas.atlas.doubts import doubts, doubts_of, made_how
 from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding
 from headatlas.atlas.findings import find
+from headatlas.atlas.gathering import KEPT, gathering, put_in_order
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.layout import SCHEMA, effect_path, fit_path, note_path, score_path, slug
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
-from headatlas.atlas.store import Store
+from headatlas.atlas.store import Store, is_sound_file
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [
     "BINS",
     "HALVES",
     "IMPLEMENTS",
+    "KEPT",
     "ORDERS",
     "SCHEMA",
     "SCORES",
@@ -67,12 +69,15 @@ __all__ = [
     "faithfulness",
     "find",
     "fit_path",
+    "gathering",
     "import_table",
     "interval",
+    "is_sound_file",
     "made_how",
     "note_path",
     "open_atlas",
     "plain_label",
+    "put_in_order",
     "report_markdown",
     "retest",
     "role_scores",

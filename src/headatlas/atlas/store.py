@@ -33,7 +33,7 @@ from headatlas.atlas.layout import (
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, StoreError
 
-__all__ = ["Store"]
+__all__ = ["Store", "is_sound_file", "locked"]
 
 _ARRAYS = ("logits", "path", "path_updates", "losses")
 
@@ -86,7 +86,7 @@ class Store:
                 raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another --out.")
         if cls.exists(root):
             cls.open(root)
-            with _locked(root):
+            with locked(root):
                 pass
 
     @classmethod
@@ -97,10 +97,10 @@ class Store:
         cls.require_writable(root)
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
-        with _locked(root):
+        with locked(root):
             if cls.exists(root):
                 store = cls.open(root)
-                store._require_same_model(spec)
+                store.require_same_model(spec)
             else:
                 store = cls(root, spec, {})
                 store.save()
@@ -108,7 +108,7 @@ class Store:
                 draft.unlink(missing_ok=True)
             yield store
 
-    def _require_same_model(self, spec: ModelSpec) -> None:
+    def require_same_model(self, spec: ModelSpec) -> None:
         """The same weights, in whatever dtype: each run says its own."""
         ours, theirs = self.spec, spec
         if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
@@ -306,7 +306,7 @@ class Store:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[None]:
+def locked(root: Path) -> Iterator[None]:
     """The folder for this process alone."""
     lock = FileLock(root / LOCK, timeout=0)
     with writing(root):
@@ -373,6 +373,15 @@ def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> N
         draft.write_bytes(data)
 
     write_whole(path, write, RESUME)
+
+
+def is_sound_file(path: Path) -> bool:
+    """Can it be read, and is all of it there?"""
+    try:
+        _load(path, "")
+    except AtlasError:
+        return False
+    return True
 
 
 def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

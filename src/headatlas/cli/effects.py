@@ -33,7 +33,7 @@ _ROUGH = 0.25
 
 
 def show_effects(
-    loaded: Model,
+    loaded: Model | str,
     tasks: Sequence[Task],
     method: str,
     out: str,

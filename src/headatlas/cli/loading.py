@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.core import ModelSourceError
+from headatlas.core import ModelSourceError, RequestError, UnknownNameError
 
 if TYPE_CHECKING:
-    from headatlas import Atlas, Model
+    from headatlas import Atlas, Model, Ray
 
-__all__ = ["introduced", "load_mapped", "load_shown"]
+__all__ = ["executor_named", "introduced", "load_mapped", "load_shown"]
+
+EXECUTORS = ("local", "ray")
 
 
 def load_shown(
@@ -39,6 +41,23 @@ def load_shown(
         )
 
 
+def executor_named(
+    name: str, address: str | None, exchange: str | None, gpus: float | None, **load: Any
+) -> Ray | None:
+    """Who is to do the work: None for this process. `load`: how the model is loaded."""
+    if name not in EXECUTORS:
+        raise UnknownNameError("executor", name, EXECUTORS)
+    if name == "local":
+        for option, value in (("--address", address), ("--exchange", exchange), ("--gpus", gpus)):
+            if value is not None:
+                raise RequestError(f"{option} is for --executor ray.")
+        return None
+    from headatlas.run import Ray, require_ray
+
+    require_ray()
+    return Ray(address, exchange, gpus, {key: value for key, value in load.items() if value is not None})
+
+
 def load_mapped(
     atlas: Atlas,
     model: str | None,
@@ -60,7 +79,10 @@ def load_mapped(
         ) from None
 
 
-def introduced(model: Model) -> str:
-    """ "smollm2: 270 heads, float32 on cpu", with which a command begins."""
+def introduced(model: Model | str) -> str:
+    """ "smollm2: 270 heads, float32 on cpu", with which a command begins; of a model that workers load its
+    name."""
+    if isinstance(model, str):
+        return f"[bold]{escape(model)}[/]: on Ray"
     spec = model.spec
     return f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {model.device.type}"

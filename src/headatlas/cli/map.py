@@ -11,12 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.effects import show_effects
-from headatlas.cli.loading import introduced, load_shown
+from headatlas.cli.loading import executor_named, introduced, load_shown
 from headatlas.cli.options import (
+    Address,
     AsJson,
     Device,
     DeviceMap,
     Dtype,
+    Exchange,
+    ExecutorName,
+    Gpus,
     ModelName,
     Out,
     Resume,
@@ -28,7 +32,7 @@ from headatlas.cli.progress import ShownProgress, counted
 from headatlas.core import METHODS, method_named
 
 if TYPE_CHECKING:
-    from headatlas import Model, Task
+    from headatlas import Model, Ray, Task
     from headatlas.atlas import Interval, Summary
 
 __all__ = ["map_", "show_map", "show_summary"]
@@ -57,6 +61,10 @@ def map_(
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
     trust_task_code: TrustTaskCode = False,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    exchange: Exchange = None,
+    gpus: Gpus = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter. Other
@@ -73,14 +81,25 @@ def map_(
         require_numbers(1 if seeds is None else seeds, 1 if items is None else items)
     tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
     require_sound(tasks, max_tokens, out, resume)
-    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
+    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
+    other = executor_named(executor, address, exchange, gpus, **load)
+    loaded = model if other else load_shown(model, **load)
     if method == "gating":
         show_map(
-            loaded, tasks, out, resume=resume, preset=preset, max_tokens=max_tokens, as_json=as_json, **asked
+            loaded,
+            tasks,
+            out,
+            resume=resume,
+            preset=preset,
+            max_tokens=max_tokens,
+            as_json=as_json,
+            executor=other,
+            **asked,
         )
     else:
         given = {"seeds": seeds, "items": items, "max_tokens": max_tokens}
-        show_effects(loaded, tasks, method, out, resume=resume, as_json=as_json, **given)
+        show_effects(loaded, tasks, method, out, resume=resume, as_json=as_json, executor=other, **given)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
         kind = "" if method == "gating" else " --kind effects"
@@ -88,7 +107,7 @@ def map_(
 
 
 def show_map(
-    loaded: Model,
+    loaded: Model | str,
     tasks: Sequence[Task],
     out: str,
     *,
@@ -97,6 +116,7 @@ def show_map(
     max_tokens: int | None = None,
     as_json: bool = False,
     goes_on: str = "the same command with --resume",
+    executor: Ray | None = None,
     **asked: Any,
 ) -> None:
     """Fit with a bar, then say what came out; `asked` changes the preset."""
@@ -113,7 +133,7 @@ def show_map(
             f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"
         )
     with ShownProgress(as_json, goes_on, [one.name for one in tasks]) as progress:
-        given = {"preset": preset, "max_tokens": max_tokens, **asked}
+        given = {"preset": preset, "max_tokens": max_tokens, "executor": executor, **asked}
         atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
     summaries = [atlas.summary(one.name) for one in tasks]
     if as_json:

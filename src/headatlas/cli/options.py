@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Address",
     "AsJson",
     "Device",
     "DeviceMap",
     "Dtype",
+    "Exchange",
+    "ExecutorName",
+    "Gpus",
     "ModelName",
     "Out",
     "Resume",
@@ -31,6 +35,15 @@ TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run 
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the generator that a task's YAML names.")
 ]
+ExecutorName = Annotated[str, typer.Option("--executor", help="local, or ray: on many machines.")]
+Address = Annotated[
+    str | None, typer.Option(help="Of a Ray cluster (default: RAY_ADDRESS, else one of this machine).")
+]
+Exchange = Annotated[
+    str | None,
+    typer.Option(help="Folder or URL (s3://…) that all Ray workers reach (default: parts in --out)."),
+]
+Gpus = Annotated[float | None, typer.Option(help="GPUs of a Ray worker (default: 1 if there are any).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Out = Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the atlas in --out, or add to it.")]

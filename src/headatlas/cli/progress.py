@@ -13,6 +13,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -21,6 +22,7 @@ from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
     from headatlas.method import Step
+    from headatlas.run import Seen
 
 __all__ = ["ShownProgress", "counted"]
 
@@ -68,6 +70,9 @@ class ShownProgress:
         self._tokens = 0
         self._name = self._what = ""
         self._began = self._said = 0.0
+        self._each: dict[str, TaskID] = {}
+        self._all: TaskID | None = None
+        self._units = (-1, -1)
 
     def __enter__(self) -> ShownProgress:
         if self._live:
@@ -121,6 +126,26 @@ class ShownProgress:
             self._said = now
             left = (now - self._began) * (total - done) / done
             self._console.print(f"{escape(what)}: {100 * done / total:.0f} %, about {left / 60:.0f} min left")
+
+    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
+        """What all workers are at: a bar for each, and one for all."""
+        if not self._live:
+            if not self._quiet and (done, total) != self._units:
+                self._console.print(f"{done} of {counted(total, 'unit')} done")
+            self._units = done, total
+            return
+        if self._all is None or self._units[1] != total:
+            self._all = self._bars.add_task("all units", total=total, about="")
+        self._units = done, total
+        self._bars.update(self._all, completed=done)
+        for name in self._each.keys() - {one.unit for one in running}:
+            self._bars.remove_task(self._each.pop(name))
+        for one in running:
+            if one.unit not in self._each:
+                self._each[one.unit] = self._bars.add_task(escape(one.unit), total=None, about="")
+            self._bars.update(
+                self._each[one.unit], completed=one.done, total=one.total or None, about=escape(one.what)
+            )
 
     def note(self, text: str) -> None:
         self._console.print("[yellow]note:[/]", escape(text))

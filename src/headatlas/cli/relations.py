@@ -10,12 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import introduced, load_shown
+from headatlas.cli.loading import executor_named, introduced, load_shown
 from headatlas.cli.options import (
+    Address,
     AsJson,
     Device,
     DeviceMap,
     Dtype,
+    Exchange,
+    ExecutorName,
+    Gpus,
     ModelName,
     Out,
     Resume,
@@ -67,6 +71,10 @@ def relations(
     device_map: DeviceMap = None,
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    exchange: Exchange = None,
+    gpus: Gpus = None,
     as_json: AsJson = False,
 ) -> None:
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
@@ -81,9 +89,11 @@ def relations(
 
     require_place(out, resume)
     require_request(source, k, causal or (), wanted)
-    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
+    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
+    other = executor_named(executor, address, exchange, gpus, **load)
     show_relations(
-        loaded,
+        model if other else load_shown(model, **load),
         wanted,
         out,
         resume=resume,
@@ -93,11 +103,12 @@ def relations(
         salient=salient,
         dynamic=dynamic,
         causal=causal or (),
+        executor=other,
     )
 
 
 def show_relations(
-    loaded: Model,
+    loaded: Model | str,
     wanted: list[Relation],
     out: str,
     *,

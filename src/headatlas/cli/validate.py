@@ -11,8 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_mapped
-from headatlas.cli.options import AsJson, Device, DeviceMap, Revision, TrustRemoteCode, TrustTaskCode
+from headatlas.cli.loading import executor_named, load_mapped
+from headatlas.cli.options import (
+    Address,
+    AsJson,
+    Device,
+    DeviceMap,
+    Exchange,
+    ExecutorName,
+    Gpus,
+    Revision,
+    TrustRemoteCode,
+    TrustTaskCode,
+)
 from headatlas.cli.progress import ShownProgress
 from headatlas.core import EFFECT_METHODS
 
@@ -54,6 +65,10 @@ def validate(
     revision: Revision = None,
     trust_remote_code: TrustRemoteCode = False,
     trust_task_code: TrustTaskCode = False,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    exchange: Exchange = None,
+    gpus: Gpus = None,
     as_json: AsJson = False,
 ) -> None:
     """Ablation curves from G+, sufficiency and necessity of the heads that each method names, stability: on
@@ -74,7 +89,10 @@ def validate(
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
     fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")
-    loaded = load_mapped(atlas, model, dtype or fitted, device, device_map, revision, trust_remote_code)
+    load: dict[str, Any] = {"dtype": dtype or fitted, "device": device, "device_map": device_map}
+    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
+    other = executor_named(executor, address, exchange, gpus, **load)
+    loaded = (model or atlas.spec.name) if other else load_mapped(atlas, model, **load)
     names = [one.name for one in chosen]
     with ShownProgress(as_json, "the same command", names) as progress:
         atlas = validate_atlas(
@@ -87,6 +105,7 @@ def validate(
             retest=retest,
             effect_items=effect_items,
             progress=progress,
+            executor=other,
         )
     if as_json:
         typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))

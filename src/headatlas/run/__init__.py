@@ -5,15 +5,19 @@ from headatlas.run.effects import require_numbers
 from headatlas.run.exporting import Exported, choose_gates, export_model, require_export
 from headatlas.run.fitting import Progress
 from headatlas.run.mapping import map_heads, require_settings
+from headatlas.run.on_ray import Ray, require_ray
 from headatlas.run.prepare import prepare
 from headatlas.run.relating import relate_heads, require_request
 from headatlas.run.requests import distinct_tasks, require_place, require_sound
+from headatlas.run.steps import Seen
 from headatlas.run.validating import HELD_OUT, require_validation, unknown_tasks, validate_atlas
 
 __all__ = [
     "HELD_OUT",
     "Exported",
     "Progress",
+    "Ray",
+    "Seen",
     "choose_gates",
     "contrast_heads",
     "contrast_name",
@@ -26,6 +30,7 @@ __all__ = [
     "require_export",
     "require_numbers",
     "require_place",
+    "require_ray",
     "require_request",
     "require_settings",
     "require_sound",

@@ -6,21 +6,22 @@ A curve is kept as soon as it is there; when all are, they are put together.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, slug, validation_name
+from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, note_path, slug, validation_name
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
 from headatlas.run.fitting import Progress
 from headatlas.run.prepare import Prepared
 from headatlas.run.steps import Only, is_asked
 
-__all__ = ["ALL_CURVES", "curve_names", "curve_step", "measure_curves"]
+__all__ = ["ALL_CURVES", "curve_names", "curve_path", "curve_step", "measure_curves"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM = 2
@@ -87,11 +88,16 @@ def measure_curves(
     parts = {order: np.stack([keep, 1 - keep]) for order, keep in kept.items()}
     parts |= dict(zip(_OFF, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True))
     whole = is_asked(curve_step(name, ALL_CURVES), only)
-    found = {
-        part: _curve(model, store, task, part, gates, identity, progress)
-        for part, gates in parts.items()
-        if whole or is_asked(curve_step(name, part), only)
-    }
+    asked = {part: gates for part, gates in parts.items() if whole or is_asked(curve_step(name, part), only)}
+    sizes = [gates[..., 0, 0].size for gates in asked.values()]
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for before, size, (part, gates) in zip(accumulate(sizes), sizes, asked.items(), strict=True):
+
+        def told(done: int, all_sets: int, start: int = before - size, size: int = size) -> None:
+            what = f"{name}: heads kept, taken away, switched off"
+            progress.heads(what, start + round(size * done / all_sets), sum(sizes))
+
+        found[part] = _curve(model, store, task, part, gates, identity, told)
     if not whole:
         return
     arrays = {part: found[part][0] for part in _OFF}
@@ -112,6 +118,10 @@ def measure_curves(
         store.drop_note(_curve_name(name, part))
 
 
+def curve_path(task: str, part: str) -> Path:
+    return note_path(Path(), _curve_name(task, part))
+
+
 def _curve_name(task: str, part: str) -> str:
     """Of the note that keeps the curve until all are there."""
     return slug(f"curve {task} {part}")
@@ -124,13 +134,12 @@ def _curve(
     part: str,
     gates: np.ndarray,
     identity: str,
-    progress: Progress,
+    told: Callable[[int, int], None],
 ) -> tuple[np.ndarray, np.ndarray]:
     """([..., row], [..., row]): losses and hits of gate sets [..., layer, head]; kept in the store."""
     name = _curve_name(task.name, part)
     note = store.read_note(name)
     if note is None or note[1].get("identity") != identity:
-        told = partial(progress.heads, f"{task.name}: heads kept, taken away, switched off, {part}")
         found = evaluate_sets(model, task.held_out, gates.reshape(-1, *gates.shape[-2:]), progress=told)
         shape = (*gates.shape[:-2], len(task.held_out))
         nll, right = (values.reshape(shape).astype(np.float32) for values in found)

@@ -16,7 +16,7 @@ from headatlas.method import STAND_INS, STEPS_ALONG, HeadEffects, ablate, attrib
 from headatlas.model import Model, load_model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.prepare import Prepared, identified, made_with, read_rows
-from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
+from headatlas.run.requests import opened, report_rows
 from headatlas.run.steps import Only, Plan, Unit, is_asked
 from headatlas.task import Task
 
@@ -30,9 +30,9 @@ _MOST = {"seeds": 1000, "items": 100_000}
 
 def measure_effects(
     model: Model | str,
-    tasks: str | Path | Task | Sequence[str | Path | Task],
-    method: str,
+    tasks: Sequence[Task],
     *,
+    method: str,
     out: str | Path | None,
     resume: bool,
     seeds: int,
@@ -42,11 +42,8 @@ def measure_effects(
     only: Only = None,
 ) -> Atlas:
     """See `map_heads`."""
-    require_numbers(seeds, items)
-    chosen = distinct_tasks(tasks)
-    require_sound(chosen, max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
-    ready = [read_rows(loaded, task, max_tokens, 0) for task in chosen]
+    ready = [read_rows(loaded, task, max_tokens, 0) for task in tasks]
     progress = progress or Silence()
     with opened(loaded, out, resume) as store:
         for task in ready:
@@ -96,7 +93,7 @@ def plan_effects(method: str, tasks: Sequence[str], seeds: int) -> Plan:
         for task in tasks
         for seed in range(seeds)
     ]
-    return Plan([units])
+    return Plan([units], [(method, task) for task in tasks])
 
 
 def _describe(model: Model, method: str, task: Prepared, seeds: int, items: int) -> Run:

@@ -17,6 +17,7 @@ from headatlas.atlas import Fit, Run, Store
 from headatlas.method import FitResult, GateFit, Step
 from headatlas.model import Model
 from headatlas.run.prepare import made_with
+from headatlas.run.steps import Seen
 
 __all__ = ["Fitter", "GateSetName", "Progress", "Silence"]
 
@@ -35,6 +36,8 @@ class Progress(Protocol):
 
     def note(self, text: str) -> None: ...
 
+    def units(self, running: Sequence[Seen], done: int, total: int) -> None: ...
+
 
 class Silence:
     """Progress that nobody watches."""
@@ -46,6 +49,8 @@ class Silence:
     def heads(self, what: str, done: int, total: int) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+    def units(self, running: Sequence[Seen], done: int, total: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

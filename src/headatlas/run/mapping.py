@@ -14,7 +14,8 @@ from headatlas.atlas import Atlas, Run, fit_path, open_atlas
 from headatlas.core import RequestError, method_named
 from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
 from headatlas.model import Model, load_model
-from headatlas.run.effects import ITEMS, measure_effects
+from headatlas.run.effects import ITEMS, measure_effects, plan_effects, require_numbers
+from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
 from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
 from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
@@ -40,6 +41,7 @@ def map_heads(
     max_tokens: int | None = None,
     progress: Progress | None = None,
     checkpoint_seconds: float = 30.0,
+    executor: Executor | None = None,
 ) -> Atlas:
     """Fit gates for each task and give the atlas.
 
@@ -48,40 +50,33 @@ def map_heads(
 
     `method` takes another one of `METHODS` instead: the effect of every head on the loss of `items` items
     (32 by default), which each seed draws anew (one seed by default).
+
+    `executor` (a `Ray`) has the work done elsewhere; the model is then given by its name.
     """
     method = method_named(method)
     require_settings(method, preset, items, updates=updates, batch=batch, objective=objective)
+    asked: dict[str, Any] = {"tasks": distinct_tasks(tasks), "max_tokens": max_tokens}
+    require_sound(asked["tasks"], max_tokens, out, resume)
+    names = [task.name for task in asked["tasks"]]
     if method != "gating":
-        return measure_effects(
-            model,
-            tasks,
-            method,
-            out=out,
-            resume=resume,
-            seeds=1 if seeds is None else seeds,
-            items=ITEMS if items is None else items,
-            max_tokens=max_tokens,
-            progress=progress,
-        )
-    return map_steps(
-        model,
-        tasks,
-        out=out,
-        resume=resume,
-        preset=preset,
-        seeds=seeds,
-        max_tokens=max_tokens,
-        updates=updates,
-        batch=batch,
-        objective=objective,
-        progress=progress,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+        asked |= {"method": method, "seeds": 1 if seeds is None else seeds}
+        asked |= {"items": ITEMS if items is None else items}
+        require_numbers(asked["seeds"], asked["items"])
+        if executor is None:
+            return measure_effects(model, out=out, resume=resume, progress=progress, **asked)
+        plan = plan_effects(method, names, asked["seeds"])
+        return executed(executor, "effects", model, "fast", asked, plan, out, progress)
+    asked |= {"preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
+    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
+    if executor is not None:
+        return executed(executor, "map", model, "fast", asked, plan_map(names, settings.seeds), out, progress)
+    asked["checkpoint_seconds"] = checkpoint_seconds
+    return map_steps(model, out=out, resume=resume, progress=progress, **asked)
 
 
 def map_steps(
     model: Model | str,
-    tasks: str | Path | Task | Sequence[str | Path | Task],
+    tasks: Sequence[Task],
     *,
     out: str | Path | None,
     resume: bool,
@@ -105,10 +100,8 @@ def map_steps(
     }
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
-    chosen = distinct_tasks(tasks)
-    require_sound(chosen, max_tokens, out, resume)
     loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
-    ready = [prepare(loaded, task, settings, max_tokens) for task in chosen]
+    ready = [prepare(loaded, task, settings, max_tokens) for task in tasks]
     with opened(loaded, out, resume) as store:
         runs = store.add(
             *(describe(loaded, "gating", task.name, task.facts, fitted, given) for task, fitted in ready)
@@ -149,7 +142,7 @@ def plan_map(tasks: Sequence[str], seeds: int) -> Plan:
         for task in tasks
         for block in seed_blocks(range(seeds))
     ]
-    return Plan([units])
+    return Plan([units], [("gating", task) for task in tasks])
 
 
 def _step(method: str, task: str, block: Sequence[int]) -> str:

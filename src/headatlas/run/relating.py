@@ -28,6 +28,7 @@ from headatlas.method import (
     scores_in_texts,
 )
 from headatlas.model import SOURCES, Model, load_model
+from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.prepare import made_with
 from headatlas.run.requests import opened, require_place
@@ -55,6 +56,7 @@ def relate_heads(
     dynamic: bool = False,
     causal: Sequence[str] = (),
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Atlas:
     """Score relations (all built-in ones if none is given) on all heads and give the atlas.
 
@@ -62,22 +64,17 @@ def relate_heads(
     amplifies, `dynamic` the scores in texts (at most 100 pairs of a relation in three texts), `causal` the
     named relations with their top heads switched off. With `out` all of it is kept in that folder, next to
     what is there, which is not made again; that takes `resume`. A name is loaded in the dtype of its weights.
+    `executor` as in `map_heads`.
     """
     wanted = distinct_relations(relations)
     require_place(out, resume)
     require_request(source, k, causal, wanted)
-    return relate_steps(
-        model,
-        wanted,
-        out=out,
-        resume=resume,
-        k=k,
-        source=source,
-        salient=salient,
-        dynamic=dynamic,
-        causal=causal,
-        progress=progress,
-    )
+    asked: dict[str, Any] = {"wanted": wanted, "k": k, "source": source, "salient": salient}
+    asked |= {"dynamic": dynamic, "causal": causal}
+    if executor is not None:
+        plan = plan_relations([one.name for one in wanted], salient, dynamic, causal)
+        return executed(executor, "relations", model, "auto", asked, plan, out, progress)
+    return relate_steps(model, out=out, resume=resume, progress=progress, **asked)
 
 
 def relate_steps(
@@ -147,7 +144,9 @@ def plan_relations(names: Sequence[str], salient: bool, dynamic: bool, causal: S
     if salient:
         units.append(Unit("salient tokens", ("salient",), (note_path(Path(), "salient"),)))
     first = [Unit("source vectors", ("source",), (note_path(Path(), "source"),))]
-    return Plan([first, units, *([[Unit("heads off", ("causal",), ())]] if causal else [])])
+    last = [[Unit("heads off", ("causal",), ())]] if causal else []
+    methods = ["relations", *(_DYNAMIC if dynamic else ())]
+    return Plan([first, units, *last], [(method, name) for method in methods for name in names])
 
 
 def require_request(source: str, k: int | None, causal: Sequence[str], wanted: Sequence[Relation]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-__all__ = ["SIDE_BY_SIDE", "Only", "Plan", "Unit", "is_asked", "seed_blocks"]
+__all__ = ["SIDE_BY_SIDE", "Only", "Plan", "Seen", "Unit", "is_asked", "seed_blocks"]
 
 #: seeds that are fitted side by side. How many there are decides about the last digits, so it is no matter of
 #: who fits them: the same here and on a cluster.
@@ -43,7 +43,20 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a unit is at, in the process `pid` of its machine; a total of 0 is not known."""
+
+    unit: str
+    what: str
+    done: int
+    total: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Units stage by stage: those of a stage are independent of each other and need what came before."""
 
     stages: Sequence[Sequence[Unit]]
+    runs: Sequence[tuple[str, str]]  # (method, task) of what is made, in the order in which it was asked for
+    passing: Sequence[Path] = ()  # files that are there until all is done

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from headatlas.core import (
 )
 from headatlas.method import GatingSettings
 from headatlas.model import Model, load_model
-from headatlas.run.curves import ALL_CURVES, curve_names, curve_step, measure_curves
+from headatlas.run.curves import ALL_CURVES, curve_names, curve_path, curve_step, measure_curves
 from headatlas.run.effects import ITEMS, add_effects, effect_step, require_numbers
+from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Fitter, Progress, Silence
 from headatlas.run.mapping import fit_gates
 from headatlas.run.prepare import Prepared, identified, read_rows
@@ -60,6 +62,7 @@ def validate_atlas(
     retest: int = 1,
     effect_items: int = ITEMS,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Atlas:
     """Measure what the maps of an atlas are worth, and keep it there; what is there is not made again.
 
@@ -68,18 +71,20 @@ def validate_atlas(
     first, on `items` held-out items; and `retest` seeds fitted anew on each of two halves of the items. A
     method that the atlas does not have yet is run, on `effect_items` items. A task that is not built in is
     given as the file that it was mapped from; `model` only if the atlas's name does not say where it is.
+    `executor` as in `map_heads`.
     """
-    return validate_steps(
-        folder,
-        model=model,
-        tasks=tasks,
-        methods=methods,
-        items=items,
-        draws=draws,
-        retest=retest,
-        effect_items=effect_items,
-        progress=progress,
-    )
+    asked: dict[str, Any] = {"methods": methods, "items": items, "draws": draws, "retest": retest}
+    asked["effect_items"] = effect_items
+    if executor is None:
+        return validate_steps(folder, model=model, tasks=tasks, progress=progress, **asked)
+    atlas = open_atlas(folder)
+    wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
+    chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
+    wanted, names = [method_named(one) for one in wanted], [task.name for task in chosen]
+    asked["tasks"] = chosen
+    plan = plan_validation(atlas, names, wanted, retest)
+    where = atlas.spec.name if model is None else model
+    return executed(executor, "validate", where, _fitted_dtype(atlas), asked, plan, folder, progress)
 
 
 def validate_steps(
@@ -132,7 +137,11 @@ def _half_step(task: str, half: str) -> str:
 
 def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], retest: int) -> Plan:
     """What is compared, fits on two halves; then the curves of every order; then all of them together."""
-    first, curves, last = [], [], []
+    first: list[Unit] = []
+    curves: list[Unit] = []
+    last: list[Unit] = []
+    passing: list[Path] = []
+    runs: list[tuple[str, str]] = []
     for task in tasks:
         compared = _compared(atlas, task, methods)
         for method in compared:
@@ -142,8 +151,10 @@ def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], 
         halves = "ab" if retest else ""
         first += [Unit(f"{task}: half {one} of its items", (_half_step(task, one),), ()) for one in halves]
         curves += [Unit(curve_step(task, one), (curve_step(task, one),), ()) for one in curve_names(compared)]
+        runs += [(method, task) for method in [*compared, *(f"retest-{half}" for half in halves)]]
         last.append(Unit(curve_step(task, ALL_CURVES), (curve_step(task, ALL_CURVES),), ()))
-    return Plan([stage for stage in (first, curves, last) if stage])
+        passing += [curve_path(task, one) for one in curve_names(compared)]
+    return Plan([stage for stage in (first, curves, last) if stage], runs, passing)
 
 
 def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
@@ -222,8 +233,11 @@ def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
     """In the dtype that the gates were fitted in."""
     if isinstance(model, Model):
         return model
-    dtype = atlas.run(atlas.tasks[0]).settings.get("decides", {}).get("dtype", "fast")
-    return load_model(model or atlas.spec.name, dtype=dtype)
+    return load_model(model or atlas.spec.name, dtype=_fitted_dtype(atlas))
+
+
+def _fitted_dtype(atlas: Atlas) -> str:
+    return str(atlas.run(atlas.tasks[0]).settings.get("decides", {}).get("dtype", "fast"))
 
 
 def _retest(

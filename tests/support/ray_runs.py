@@ -1,0 +1,196 @@
+"""Small runs on Ray beside the same ones here: python -m support.ray_runs FOLDER WORKERS DRIVERS SEED.
+
+One cluster of this machine. So many workers and drivers are killed at random moments, every run is carried to
+its end; then the other methods, a validation, relations, and requests that cannot be met. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from headatlas import HeadatlasError, Ray, Relation, load_model, map_heads, relate_heads, validate_atlas
+from headatlas.atlas import Store
+from headatlas.run import Seen
+from headatlas.run.fitting import Silence
+from support.planted import word_tokenizer
+from support.small_run import same_numbers, write_task
+from support.tiny import build_tiny
+
+#: two blocks of seeds
+ASKED: dict[str, Any] = {"seeds": 7, "updates": 400, "batch": 4, "preset": "quick", "resume": True}
+CHECKED: dict[str, Any] = {"items": 5, "draws": 2, "methods": ["ablate", "attribute-integrated"]}
+
+
+def on_ray(root: Path, out: Path, address: str | None, progress: Silence | None = None) -> None:
+    ray = Ray(address, load={"dtype": "float32"}, checkpoint_seconds=0.1)
+    task, model = str(root / "words.jsonl"), str(root / "model")
+    map_heads(model, task, out=out, executor=ray, progress=progress, **ASKED)
+
+
+class Killing(Silence):
+    """Kills a worker that is at a fit, now and then."""
+
+    def __init__(self, kills: int, chance: random.Random) -> None:
+        self.left, self.chance, self.lost, self.inside = kills, chance, 0, 0
+
+    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
+        fitting = [one for one in running if one.total]
+        if self.left and fitting and self.chance.random() < 0.5:
+            one = self.chance.choice(fitting)
+            try:
+                os.kill(one.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return  # it was killed before, and the board has not heard of its successor yet
+            self.left -= 1
+            self.inside += one.done > 0
+
+    def note(self, text: str) -> None:
+        self.lost += "was lost" in text
+
+
+def kill_workers(root: Path, kills: int, chance: random.Random) -> dict[str, Any]:
+    progress = Killing(kills, chance)
+    same: list[bool] = []
+    while progress.left:
+        out = root / f"workers{len(same)}"
+        on_ray(root, out, None, progress)
+        same.append(same_numbers(root / "whole", out))
+    return {"same": same, "lost": progress.lost, "inside": progress.inside}
+
+
+def kill_drivers(root: Path, kills: int, chance: random.Random, address: str) -> dict[str, Any]:
+    killed, inside, same = 0, 0, []
+    out = root / "drivers0"
+    while killed < kills or out.exists():
+        child = subprocess.Popen(
+            [sys.executable, "-m", "support.ray_runs", "drive", str(root), str(out), address]
+        )
+        if killed < kills:
+            before = set(out.rglob("*.safetensors"))
+            while child.poll() is None and set(out.rglob("*.safetensors")) == before:
+                time.sleep(0.05)
+            time.sleep(chance.uniform(0, 3))
+            child.kill()
+        if child.wait() == -signal.SIGKILL:
+            killed += 1
+            inside += any((out / "parts").rglob("*.safetensors"))
+        else:
+            assert child.returncode == 0
+            same.append(same_numbers(root / "whole", out))
+            out = root / f"drivers{len(same)}"
+    left = [str(path) for name in ("parts", "work") for path in root.rglob(name) if any(path.rglob("*"))]
+    return {"killed": killed, "inside": inside, "same": same, "left": left}
+
+
+def compare(root: Path) -> dict[str, Any]:
+    """All else that can be handed out, here and there: what differs."""
+    model, task = str(root / "model"), str(root / "words.jsonl")
+    here = load_model(model, dtype="float32")
+    ray = Ray(exchange=(root / "exchange").as_uri(), load={"dtype": "float32"})
+    effects: dict[str, Any] = {"method": "ablate", "seeds": 2, "items": 6, "resume": True}
+    shifts = [
+        Relation(f"next{by}", "algorithmic", tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(60)))
+        for by in range(1, 7)
+    ]
+    pieces = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
+    related: dict[str, Any] = {"relations": [*shifts, pieces], "dynamic": True, "causal": ["next2"]}
+    for name, which, executor in (("a", here, None), ("b", model, ray)):
+        out = root / f"other-{name}"
+        small: dict[str, Any] = {**ASKED, "updates": 5, "executor": executor}
+        map_heads(which, task, out=out, **small)
+        map_heads(which, task, out=out, executor=executor, **effects)
+        validate_atlas(out, model=which, tasks=[task], executor=executor, **CHECKED)
+        relate_heads(which, out=out, resume=True, executor=executor, **related)
+    one, other = (Store.open(root / f"other-{name}") for name in "ab")
+    return {
+        "differ": _differences(one, other),
+        "runs": len(one.runs),
+        "exchange": (root / "exchange").exists(),
+    }
+
+
+def _differences(one: Store, other: Store) -> list[str]:
+    found = [] if list(one.runs) == list(other.runs) else ["the order of runs"]
+    pairs = [(str(key), run, other.runs[key]) for key, run in one.runs.items()]
+    found += [
+        key
+        for key, mine, theirs in pairs
+        if (mine.identity, mine.settings, mine.baseline)
+        != (theirs.identity, theirs.settings, theirs.baseline)
+    ]
+    arrays: list[dict[str, np.ndarray]] = []
+    for store in (one, other):
+        every: dict[str, np.ndarray] = {}
+        for key, run in store.runs.items():
+            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.fits(run)}
+            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_effects(run)}
+            scores = store.read_scores(run)
+            every |= {} if scores is None else {f"{key} scores": scores.values}
+        for name, (values, _) in store.notes().items():
+            every |= {f"{name} {part}": array for part, array in values.items()}
+        arrays.append(every)
+    first, second = arrays
+    found += sorted(first.keys() ^ second.keys())
+    shared = first.keys() & second.keys()
+    return found + [key for key in shared if not np.array_equal(first[key], second[key], equal_nan=True)]
+
+
+def refused(root: Path) -> dict[str, str]:
+    """Sentences, by what was wrong."""
+    task, found = str(root / "words.jsonl"), {}
+    (root / "empty").mkdir()
+    requests: dict[str, tuple[Any, Ray, dict[str, Any]]] = {
+        "no weights": (str(root / "empty"), Ray(), {}),
+        "other settings": (str(root / "model"), Ray(load={"dtype": "float32"}), {"out": root / "other-b"}),
+        "too many GPUs": (str(root / "model"), Ray(gpus=2), {}),
+        "a loaded model": (load_model(str(root / "model")), Ray(), {}),
+        "an odd exchange": (str(root / "model"), Ray(exchange="nothing-like-it://there"), {}),
+    }
+    for name, (model, ray, changes) in requests.items():
+        try:
+            map_heads(model, task, executor=ray, **{**ASKED, "updates": 7, "out": root / name, **changes})
+        except HeadatlasError as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def main(root: Path, workers: int, drivers: int, seed: int) -> None:
+    import ray
+
+    torch.set_num_threads(1)
+    build_tiny("llama").save_pretrained(root / "model")
+    word_tokenizer(100).save_pretrained(root / "model")
+    write_task(root / "words.jsonl", 120)
+    model = load_model(str(root / "model"), dtype="float32")
+    map_heads(model, str(root / "words.jsonl"), out=root / "whole", **ASKED)
+    chance = random.Random(seed)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    context = ray.init(address="local", include_dashboard=False, num_cpus=2, log_to_driver=False)
+    found = {
+        "workers": kill_workers(root, workers, chance),
+        "drivers": kill_drivers(root, drivers, chance, context.address_info["gcs_address"]),
+        "others": compare(root),
+        "refused": refused(root),
+    }
+    ray.shutdown()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "drive":
+        torch.set_num_threads(1)
+        on_ray(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+    else:
+        main(Path(sys.argv[1]).resolve(), *(int(one) for one in sys.argv[2:5]))
