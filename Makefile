@@ -3,7 +3,7 @@
 # make check  lint, types and the fast tests
 # make page   the script and the style sheet of the page, from web/
 # make models the survey of architectures, writes docs/models.md
-# make bench  the benchmarks, write docs/performance.md, quick.md, relations.md, results.md (after make demo)
+# make bench  the benchmarks, write docs/performance.md, scaling.md, quick.md, relations.md, results.md (after make demo)
 
 PYTHON ?= python3
 PY     := .venv/bin/python
@@ -35,6 +35,7 @@ models: .venv/ready-dev
 bench: .venv/ready-dev
 	$(PY) bench/gating_overhead.py
 	$(PY) bench/performance.py --out docs/performance.md
+	$(PY) bench/scaling.py --out docs/scaling.md
 	$(PY) bench/agreement.py take --atlas atlas-demo
 	$(PY) bench/agreement.py report --out docs/quick.md
 	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json

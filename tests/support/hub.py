@@ -38,10 +38,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bool) -> None:
         self.requests.append(f"{self.command} {self.path}")
         path = self.path.split("?")[0].strip("/")
-        if path.startswith("api/models/"):
-            self._api(path.removeprefix("api/models/"), body)
+        kind = next((one for one in ("api/models/", "api/datasets/") if path.startswith(one)), None)
+        if kind:
+            self._api(path.removeprefix(kind), body)
         else:
-            self._file(path, body)
+            self._file(path.removeprefix("datasets/"), body)
 
     def _find(self, path: str) -> tuple[str | None, str]:
         for name in (*self.folders, *self.gated):
@@ -58,15 +59,18 @@ class _Handler(BaseHTTPRequestHandler):
         parts = rest.split("/")
         if parts[0] in ("revision", "tree") and parts[1] not in ("main", COMMIT):
             return self._fail(404, "RevisionNotFound", body)
-        files = sorted(file for file in self.folders[name].iterdir() if file.is_file())
+        root = self.folders[name]
+        plain = [file for file in sorted(root.rglob("*")) if file.is_file()]
+        files = {file.relative_to(root).as_posix(): file for file in plain}
         if parts[0] == "tree":
             rows = [
-                {"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0" * 40} for f in files
+                {"type": "file", "path": path, "size": file.stat().st_size, "oid": "0" * 40}
+                for path, file in files.items()
             ]
             return self._send(json.dumps(rows).encode(), body, {})
         info = {
             "_id": "0", "id": name, "modelId": name, "sha": COMMIT, "private": False, "tags": [],
-            "downloads": 0, "likes": 0, "siblings": [{"rfilename": file.name} for file in files],
+            "downloads": 0, "likes": 0, "siblings": [{"rfilename": path} for path in files],
         }  # fmt: skip
         return self._send(json.dumps(info).encode(), body, {})
 

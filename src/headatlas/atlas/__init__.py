@@ -17,12 +17,22 @@ from headatlas.atlas.doubts import doubts, doubts_of, made_how
 from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding
 from headatlas.atlas.findings import find
-from headatlas.atlas.gathering import KEPT, gathering, put_in_order
+from headatlas.atlas.gathering import gathering, put_in_order
 from headatlas.atlas.importing import import_table
-from headatlas.atlas.layout import SCHEMA, effect_path, fit_path, note_path, score_path, slug
+from headatlas.atlas.layout import (
+    SCHEMA,
+    effect_path,
+    fit_path,
+    is_result,
+    is_work,
+    note_path,
+    score_path,
+    slug,
+)
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.sharing import download_atlas, pack_atlas, unpack_atlas, upload_atlas
 from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
 from headatlas.atlas.store import Store, is_sound_file
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
@@ -31,7 +41,6 @@ __all__ = [
     "BINS",
     "HALVES",
     "IMPLEMENTS",
-    "KEPT",
     "ORDERS",
     "SCHEMA",
     "SCORES",
@@ -64,6 +73,7 @@ __all__ = [
     "compare_atlases",
     "doubts",
     "doubts_of",
+    "download_atlas",
     "effect_path",
     "facilitating_jaccard",
     "faithfulness",
@@ -72,10 +82,13 @@ __all__ = [
     "gathering",
     "import_table",
     "interval",
+    "is_result",
     "is_sound_file",
+    "is_work",
     "made_how",
     "note_path",
     "open_atlas",
+    "pack_atlas",
     "plain_label",
     "put_in_order",
     "report_markdown",
@@ -87,6 +100,8 @@ __all__ = [
     "shared_tasks",
     "slug",
     "summarise",
+    "unpack_atlas",
+    "upload_atlas",
     "validation_name",
     "write_table",
     "write_text",

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from headatlas.atlas.layout import LOCK, drafts, write_whole, writing
+from headatlas.atlas.layout import LOCK, RESULTS, drafts, write_whole, writing
 from headatlas.atlas.store import Store, is_sound_file, locked
 from headatlas.core import AtlasError
 
-__all__ = ["KEPT", "gathering", "put_in_order"]
-
-#: the folders that hold results; work in progress is not one of them
-KEPT = ("fits", "effects", "scores", "notes")
+__all__ = ["gathering", "put_in_order"]
 
 
 @contextmanager
@@ -68,7 +65,7 @@ def _writer(data: bytes) -> Callable[[Path], None]:
 
 
 def _results(root: Path) -> Iterator[Path]:
-    for name in KEPT:
+    for name in RESULTS:
         for path in sorted((root / name).rglob("*.safetensors")):
             if path.is_symlink() or not path.is_file():
                 raise AtlasError(f"{path} is no plain file.")

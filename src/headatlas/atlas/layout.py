@@ -25,11 +25,14 @@ from headatlas.core import StoreError
 __all__ = [
     "ATLAS",
     "LOCK",
+    "RESULTS",
     "RESUME",
     "SCHEMA",
     "drafts",
     "effect_path",
     "fit_path",
+    "is_result",
+    "is_work",
     "note_names",
     "note_path",
     "score_path",
@@ -42,6 +45,9 @@ __all__ = [
 #: raised when an older headatlas could no longer read what this one writes
 SCHEMA = 1
 ATLAS, LOCK = "atlas.json", "atlas.lock"
+#: the folders that hold results
+RESULTS = ("fits", "effects", "scores", "notes")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _DRAFT = ".*.safetensors.*.tmp"
 RESUME = (
     "What is finished is safe; when this is mended, the same command goes on (with --resume, if it has one)."
@@ -55,6 +61,21 @@ def slug(name: str) -> str:
         return name
     plain = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-.")[:60] or "task"
     return f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def is_result(name: str) -> bool:
+    """Is this the path, in an atlas folder, of a file that holds results?"""
+    top, *others = name.split("/")
+    if name == ATLAS:
+        return True
+    plain = bool(others) and all(_PART.fullmatch(part) for part in others)
+    return top in RESULTS and plain and name.endswith(".safetensors")
+
+
+def is_work(name: str) -> bool:
+    """Is this the path of work in progress?"""
+    top, _, rest = name.partition("/")
+    return top == "work" and bool(_PART.fullmatch(rest)) and rest.endswith(".safetensors")
 
 
 def fit_path(root: Path, method: str, task: str, seed: int, fit: str) -> Path:
@@ -86,7 +107,7 @@ def work_path(root: Path, method: str, task: str, stage: str) -> Path:
 
 def drafts(root: Path) -> Iterator[Path]:
     """What a process that was killed may have left half written: only names that we give."""
-    folders = [(root / name, _DRAFT) for name in ("fits", "effects", "scores", "notes", "work")]
+    folders = [(root / name, _DRAFT) for name in (*RESULTS, "work")]
     for folder, pattern in ((root, f".{ATLAS}.*.tmp"), *folders):
         found = folder.glob(pattern) if folder == root else folder.rglob(pattern)
         yield from (path for path in found if path.name.split(".")[-2].isdecimal())

@@ -29,6 +29,7 @@ from headatlas.cli.page import page
 from headatlas.cli.plot import plot
 from headatlas.cli.relations import relations
 from headatlas.cli.report import report
+from headatlas.cli.share import share
 from headatlas.cli.table import table
 from headatlas.cli.validate import validate
 
@@ -42,12 +43,12 @@ headatlas page DIR                  the atlas in one file to look around in
 
 
 class _Commands(TyperGroup):
-    """Completion is there; it need not fill the help."""
+    """Completion is there, and so is the help that one is reading; they need not fill it."""
 
     def get_params(self, ctx: Any) -> Any:
         found = super().get_params(ctx)
         for one in found:
-            if one.name in ("install_completion", "show_completion"):
+            if one.name in ("install_completion", "show_completion", "help"):
                 one.hidden = True  # type: ignore[attr-defined]
         return found
 
@@ -74,6 +75,7 @@ app.command("import", short_help="Scores made elsewhere become an atlas.")(impor
 app.command("compare", short_help="Two atlases, or two tasks, side by side.")(compare)
 app.command("export", short_help="The gates of a task folded into an ordinary checkpoint.")(export)
 app.command("check", short_help="Can this model be mapped? The self-check, layer by layer.")(check)
+app.add_typer(share, name="share")
 app.add_typer(listing, name="list")
 
 

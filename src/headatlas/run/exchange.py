@@ -17,12 +17,12 @@ from pathlib import Path
 
 import fsspec
 
-from headatlas.atlas import KEPT, is_sound_file
+from headatlas.atlas import is_result, is_sound_file, is_work
 from headatlas.core import AtlasError, StoreError
 
 __all__ = ["Exchange"]
 
-_ATLAS, _WORK = "atlas.json", "work"
+_ATLAS = "atlas.json"
 #: a file and the time at which it was written
 Stamp = tuple[str, int]
 
@@ -94,7 +94,7 @@ class Exchange:
         for found in self._files.find(place):
             name = found[len(place) :].lstrip("/")
             own = folder / name
-            if not _is_ours(name) or not own.resolve().is_relative_to(folder.resolve()):
+            if not (is_result(name) or is_work(name)):
                 raise AtlasError(f"{self.place} holds a file that is not one of an atlas: {name}.")
             own.parent.mkdir(parents=True, exist_ok=True)
             self._files.get_file(found, str(own))
@@ -106,18 +106,11 @@ def _stamp(folder: Path, path: Path) -> Stamp:
     return path.relative_to(folder).as_posix(), path.stat().st_mtime_ns
 
 
-def _is_ours(name: str) -> bool:
-    top, _, rest = name.partition("/")
-    return name == _ATLAS or (top in (*KEPT, _WORK) and rest.endswith(".safetensors"))
-
-
 def _files_of(folder: Path) -> Iterable[Path]:
-    if (folder / _ATLAS).exists():
-        yield folder / _ATLAS
-    for top in (*KEPT, _WORK):
-        for path in (folder / top).rglob("*.safetensors"):
-            if not path.name.startswith("."):
-                yield path
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and (is_result(name) or is_work(name)):
+            yield path
 
 
 def _folder_of(unit: str) -> str:

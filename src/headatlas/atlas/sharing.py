@@ -1,0 +1,181 @@
+"""An atlas that goes somewhere else: as a zip file, or by a hub.
+
+What arrives is material, not to be trusted: only files that an atlas has are taken, each under its own name
+in a new folder, each whole by its hash; nothing in them is run. The folder appears when all of it is there
+and can be opened as an atlas, or not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from headatlas.atlas.atlas import open_atlas
+from headatlas.atlas.layout import ATLAS, RESULTS, is_result, write_whole, writing
+from headatlas.core import AtlasError, RequestError, StoreError
+
+__all__ = ["download_atlas", "pack_atlas", "unpack_atlas", "upload_atlas"]
+
+#: bytes of one file and of all of them: an atlas of a large model has some hundred MB
+_LARGEST, _MOST = 2**32, 2**35
+#: a file that was packed to less than this share of its size is no map
+_DENSEST = 1 / 2000
+
+
+def pack_atlas(folder: str | Path, file: str | Path) -> Path:
+    """All results of an atlas in one zip file; work in progress stays."""
+    root, target = Path(folder), Path(file)
+    open_atlas(root)
+    if target.exists():
+        raise RequestError(f"{target} is there already; choose another --out.")
+
+    def write(draft: Path) -> None:
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in _results(root):
+                packed.write(path, path.relative_to(root).as_posix())
+
+    write_whole(target, write)
+    return target
+
+
+def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
+    """The atlas in a zip file, as a folder."""
+    source = Path(file)
+    try:
+        with zipfile.ZipFile(source) as packed:
+            members = [_checked(member, source) for member in packed.infolist() if not member.is_dir()]
+            _require_size(((member.filename, member.file_size) for member in members), source)
+
+            def fill(root: Path) -> None:
+                for member in members:
+                    own = root / member.filename
+                    own.parent.mkdir(parents=True, exist_ok=True)
+                    with packed.open(member) as here, own.open("wb") as there:
+                        shutil.copyfileobj(here, there)
+
+            return _appear(Path(folder), fill, str(source))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise AtlasError(f"{source} is no zip file that can be read: {error}.") from None
+    except FileNotFoundError:
+        raise AtlasError(f"{source} does not exist.") from None
+    except OSError as error:
+        raise AtlasError(f"{source} cannot be read: {error.strerror or error}.") from None
+
+
+def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revision: str | None = None) -> str:
+    """Put an atlas on the hub as a dataset, private unless said otherwise; gives its address."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+
+    root = Path(folder)
+    open_atlas(root)
+    list(_results(root))  # no links
+    hub = HfApi(library_name="headatlas")
+    try:
+        made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+        hub.upload_folder(
+            repo_id=made.repo_id,
+            repo_type="dataset",
+            folder_path=root,
+            revision=revision,
+            allow_patterns=_patterns(),
+            commit_message="An atlas of attention heads, made by headatlas",
+        )
+    except HFValidationError as error:
+        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+    except (HfHubHTTPError, LocalTokenNotFoundError, OSError) as error:
+        raise StoreError(f"{root} could not be put on the hub as {repo}: {_first(error)}") from None
+    return str(made)
+
+
+def download_atlas(repo: str, folder: str | Path, *, revision: str | None = None) -> Path:
+    """An atlas from the hub, as a folder."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    def fill(root: Path) -> None:
+        snapshot_download(
+            repo, repo_type="dataset", revision=revision, allow_patterns=_patterns(), local_dir=root
+        )
+        shutil.rmtree(root / ".cache", ignore_errors=True)  # the client's own notes
+
+    try:
+        return _appear(Path(folder), fill, f"{repo} on the hub")
+    except HFValidationError as error:
+        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise AtlasError(f"{repo} could not be had from the hub: {_first(error)}") from None
+
+
+def _patterns() -> list[str]:
+    return [ATLAS, *(f"{name}/**.safetensors" for name in RESULTS)]
+
+
+def _first(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _results(root: Path) -> Iterable[Path]:
+    for path in sorted(root.rglob("*")):
+        if is_result(path.relative_to(root).as_posix()) and not path.name.startswith("."):
+            if path.is_symlink() or not path.is_file():
+                raise AtlasError(f"{path} is no plain file; an atlas that is shared has no links.")
+            yield path
+
+
+def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
+    kind = member.external_attr >> 28  # of a Unix file: 8 plain, 10 a link
+    if not is_result(member.filename) or kind not in (0, 8):
+        raise AtlasError(f"{source} is no packed atlas: it holds {member.filename[:80]!r}.")
+    if member.flag_bits & 1:
+        raise AtlasError(f"{source} is encrypted.")
+    if member.compress_size < member.file_size * _DENSEST:
+        raise AtlasError(f"{source} is no packed atlas: {member.filename} is packed too densely.")
+    return member
+
+
+def _require_size(files: Iterable[tuple[str, int]], source: Path) -> None:
+    seen: set[str] = set()
+    total = 0
+    for name, size in files:
+        total += size
+        if name in seen:
+            raise AtlasError(f"{source} is no packed atlas: it holds {name} twice.")
+        seen.add(name)
+        if size > _LARGEST or total > _MOST:
+            raise AtlasError(f"{source} is no packed atlas: it is larger than any is.")
+    if ATLAS not in seen:
+        raise AtlasError(f"{source} is no packed atlas: it has no {ATLAS}.")
+
+
+def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
+    """The folder, when what `fill` puts into it is an atlas."""
+    if target.exists():
+        raise RequestError(f"{target} is there already; choose another --out.")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        fill(draft)
+        strange = [
+            path.relative_to(draft).as_posix()
+            for path in draft.rglob("*")
+            if path.is_symlink() or (path.is_file() and not is_result(path.relative_to(draft).as_posix()))
+        ]
+        if strange:
+            raise AtlasError(f"{said} is no atlas: it holds {strange[0]!r}.")
+        open_atlas(draft)
+        with writing(target):
+            draft.chmod(0o755)
+            draft.rename(target)
+    except AtlasError as error:
+        raise type(error)(str(error).replace(str(draft), said)) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
