@@ -10,7 +10,7 @@ PY     := .venv/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo test check lint fast models bench page clean
+.PHONY: demo test check lint fast models bench page audit clean
 
 demo: .venv/ready-demo
 	$(PY) -m headatlas demo --out atlas-demo
@@ -76,5 +76,11 @@ bench: .venv/ready-dev
 page: .venv/ready-page
 	cd web && PATH="$(CURDIR)/.venv/bin:$$PATH" npm run --silent build
 
+# asks a service on the network for known holes in what constraints.txt pins
+audit:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install -q pip-audit
+	.venv-audit/bin/pip-audit --no-deps --disable-pip -r constraints.txt
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-audit .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from headatlas.atlas.differing import difference
 from headatlas.atlas.layout import (
     ATLAS,
     LOCK,
@@ -31,7 +32,8 @@ from headatlas.atlas.layout import (
     writing,
 )
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
-from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, StoreError
+from headatlas.atlas.soundness import NOTES, require_arrays, require_form
+from headatlas.core import AtlasError, ModelSpec, StoreError
 
 __all__ = ["Store", "is_sound_file", "locked"]
 
@@ -70,6 +72,7 @@ class Store:
                 f"{root} was written by a newer headatlas (schema {schema}; this one reads up to {SCHEMA}): "
                 "install the newer version to open it."
             )
+        require_form("atlas", data, root / ATLAS)
         try:
             runs = [Run.from_json(run) for run in data["runs"]]
             spec = ModelSpec.from_json(data["model"])
@@ -138,7 +141,7 @@ class Store:
                 entered.append(run)
             elif known.identity != run.identity:
                 raise AtlasError(
-                    f"{self.root} has {run.task!r} already, made with {_difference(known, run)}; "
+                    f"{self.root} has {run.task!r} already, made with {difference(known, run)}; "
                     "choose another --out or ask for the same."
                 )
             else:
@@ -192,11 +195,15 @@ class Store:
         arrays, about = _load(path, "run the map again with --resume after deleting it: only it is made anew")
         if (about.get("identity"), about.get("seed"), about.get("fit")) != (run.identity, seed, fit):
             raise AtlasError(f"{path} belongs to another run; delete it and run the map again with --resume.")
-        try:
-            values = {name: arrays[name] for name in _ARRAYS}
-            return Fit(run.method, run.task, seed, fit, run.identity, **values, facts=about["facts"])
-        except KeyError as error:
-            raise AtlasError(f"{path} is damaged: it has no {error}.") from None
+        self._require("fit", arrays, about, path)
+        values = {name: arrays[name] for name in _ARRAYS}
+        return Fit(run.method, run.task, seed, fit, run.identity, **values, facts=about["facts"])
+
+    def _require(
+        self, kind: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], path: Path
+    ) -> None:
+        require_form(kind, about, path)
+        require_arrays(kind, arrays, self.spec, path)
 
     def fits(self, run: Run) -> list[Fit]:
         return [self.read_fit(run, seed, fit) for seed, fit in sorted(self.finished(run))]
@@ -227,10 +234,7 @@ class Store:
             arrays, about = _load(path, "delete it and run the map again with --resume: only it is made anew")
             if (about.get("identity"), about.get("seed")) != (run.identity, seed):
                 raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
-            if any(
-                name not in arrays or arrays[name].shape != self.spec.shape for name in ("values", "errors")
-            ):
-                raise AtlasError(f"{path} is damaged: it does not hold effects of the heads of this model.")
+            self._require("effects", arrays, about, path)
             values = arrays["values"], arrays["errors"]
             found.append(EffectMap(run.method, run.task, seed, run.identity, *values, facts=about["facts"]))
         return found
@@ -256,9 +260,7 @@ class Store:
         arrays, about = _load(path, "delete it and run 'headatlas relations' again with --resume")
         if (about.get("identity"), about.get("relation")) != (run.identity, run.task):
             raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
-        shape = (len(DIRECTIONS), *self.spec.shape)
-        if "values" not in arrays or arrays["values"].shape != shape or "category" not in about["facts"]:
-            raise AtlasError(f"{path} is damaged: it does not hold the scores of a relation for this model.")
+        self._require("scores", arrays, about, path)
         return ScoreMap(run.method, run.task, run.identity, arrays["values"], about["facts"])
 
     def write_note(self, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
@@ -267,7 +269,12 @@ class Store:
 
     def read_note(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         path = note_path(self.root, name)
-        return _load(path, "delete it and make it again") if path.exists() else None
+        if not path.exists():
+            return None
+        arrays, about = _load(path, "delete it and make it again")
+        kind = "validation" if name.startswith("validation-") else name
+        self._require(kind if kind in NOTES else "note", arrays, about, path)
+        return arrays, about
 
     def drop_note(self, name: str) -> None:
         path = note_path(self.root, name)
@@ -326,37 +333,6 @@ def _seeds(run: Run) -> int:
     return int(run.settings.get("resolved", {}).get("seeds", 0))
 
 
-def _difference(known: Run, wanted: Run) -> str:
-    """What decides about the numbers and is not the same, in words."""
-    old, new = (_flat(run.settings.get("decides", {})) for run in (known, wanted))
-    changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-    parts = []
-    for key in changed:
-        kind = key.rpartition(" ")[2]
-        if kind == "weights":  # other in another dtype
-            if "dtype" not in changed:
-                parts.append("other weights")
-        elif kind == "content":  # a hash says nothing to a person
-            parts.append("other items (the task, or the file behind it, has changed since)")
-        elif kind == "tokens":  # other items have other tokens, and so has a longer limit
-            if not any(other.endswith((" content", " max_tokens")) for other in changed):
-                parts.append("the same items cut into other tokens")
-        else:
-            parts.append(f"{key} {old.get(key)} instead of {new.get(key)}")
-    return ", ".join(dict.fromkeys(parts)) or "other settings"
-
-
-def _flat(data: Mapping[str, Any]) -> dict[str, str]:
-    """`{"a": {"b": 1}}` as `{"a b": "1"}`; long hashes shortened."""
-    found: dict[str, str] = {}
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            found |= {f"{key} {inner}": text for inner, text in _flat(value).items()}
-        else:
-            found[key] = json.dumps(value).strip('"')[:40]
-    return found
-
-
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     digest = sha256()
     for name in sorted(arrays):
@@ -393,6 +369,6 @@ def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any
         raise AtlasError(f"{path} cannot be read: {error.strerror}.") from None
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise AtlasError(f"{path} is damaged ({error}); {advice}.") from None
-    if about.get("digest") != _digest(arrays):
+    if not isinstance(about, dict) or about.get("digest") != _digest(arrays):
         raise AtlasError(f"{path} is damaged (its contents do not match their hash); {advice}.")
     return arrays, about

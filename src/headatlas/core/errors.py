@@ -37,9 +37,12 @@ __all__ = [
 
 
 class HeadatlasError(Exception):
-    """The work failed for a reason that is known."""
+    """The work failed for a reason that is known, which is said in one line."""
 
     exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines() if line.strip()))
 
 
 class FitError(HeadatlasError):

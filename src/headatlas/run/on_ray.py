@@ -220,8 +220,7 @@ def _require_listening(address: str) -> None:
 def _error(found: Mapping[str, str]) -> HeadatlasError:
     """The error of a worker, of its kind where that is made of a sentence alone."""
     kind = getattr(core, found["error"], HeadatlasError)
-    plain = next(one for one in kind.__mro__ if "__init__" not in one.__dict__)
-    made: HeadatlasError = plain(found["text"])
+    made: HeadatlasError = (RequestError if kind is core.UnknownNameError else kind)(found["text"])
     return made
 
 

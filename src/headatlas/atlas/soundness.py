@@ -1,0 +1,160 @@
+"""What a file of an atlas must hold to be one: kinds and shapes, before anything is made of it.
+
+A hash says that a file is as it was written; this says that it was written as an atlas is. What is not named
+here may be anything: it is shown or handed on, never reckoned with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from headatlas.atlas.validation import ORDERS
+from headatlas.core import DIRECTIONS, AtlasError, ModelSpec
+
+__all__ = ["NOTES", "require_arrays", "require_form"]
+
+#: notes that have a form
+NOTES = ("salient", "causal", "source", "validation")
+
+_WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**53}
+_TEXT, _NAME = {"type": "string"}, {"type": "string", "minLength": 1, "maxLength": 1000}
+_MAYBE = {"type": ["string", "null"]}
+_NUMBER = {"type": "number"}
+_COUNTS = {"type": "array", "items": {**_WHOLE, "maximum": 100_000}, "maxItems": 100_000}
+_ANY = {"type": "object"}
+
+
+def _form(needed: Mapping[str, Any] = {}, **known: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(needed), "properties": {**needed, **known}}
+
+
+_MODEL = _form(
+    {"name": _TEXT, "layers": {**_WHOLE, "maximum": 100_000}, "heads": _COUNTS, "kv_heads": _COUNTS}
+    | {"head_dim": _COUNTS, "hidden": _WHOLE, "vocabulary": _WHOLE, "parameters": _WHOLE, "dtype": _TEXT},
+    architecture=_TEXT,
+    model_type=_TEXT,
+    revision=_MAYBE,
+    content_hash=_MAYBE,
+)
+_STAGE = _form({"updates": _WHOLE})
+_RESOLVED = _form(
+    seeds=_WHOLE,
+    batch={"type": ["integer", "null"]},
+    objective=_TEXT,
+    free=_STAGE,
+    pressed=_STAGE,
+    k=_WHOLE,
+    items=_WHOLE,
+    source=_TEXT,
+)
+_FACTS = _form(
+    category=_TEXT,
+    imported_from=_TEXT,
+    max_tokens={"type": ["integer", "null"]},
+    spec=_form(source={"type": ["object", "string", "null"]}),
+    parts={"type": "object", "additionalProperties": _ANY},
+)
+_RUN = _form(
+    {"method": _NAME, "task": _NAME, "identity": _TEXT},
+    task_facts=_FACTS,
+    settings=_form(given=_ANY, resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
+    baseline={"type": "object", "additionalProperties": _NUMBER},
+    made_with={"type": "object", "additionalProperties": _TEXT},
+)
+_FORMS: dict[str, dict[str, Any]] = {
+    "atlas": _form({"model": _MODEL, "runs": {"type": "array", "items": _RUN}}),
+    "fit": _form(
+        {"facts": _form(nll=_NUMBER, accuracy=_NUMBER, token_accuracy=_NUMBER, seconds=_NUMBER)},
+    ),
+    "effects": _form({"facts": _form(items=_WHOLE, nll=_NUMBER, whole=_NUMBER, sum=_NUMBER)}),
+    "scores": _form(
+        {
+            "facts": _form(
+                {"category": _TEXT},
+                kind=_TEXT,
+                pairs=_WHOLE,
+                single=_WHOLE,
+                listed=_WHOLE,
+                k=_WHOLE,
+                whole={"type": "boolean"},
+                source=_TEXT,
+            )
+        }
+    ),
+    "salient": _form({"texts": {"type": "object", "additionalProperties": _TEXT}}),
+    "causal": _form({"checks": {"type": "array", "items": _ANY}}),
+    "source": _form(source=_TEXT, because=_TEXT, agreement=_ANY),
+    "validation": _form(
+        {
+            "task": _NAME,
+            "methods": {"type": "array", "items": _NAME, "minItems": 1},
+            "counts": _COUNTS,
+            "heads": {**_WHOLE, "minimum": 1},
+            "facts": _form(seeds=_COUNTS),
+        }
+    ),
+    "note": _ANY,
+}
+
+
+@cache
+def _validator(kind: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(_FORMS[kind])
+
+
+def require_form(kind: str, data: Any, where: Any) -> None:
+    """The words of a file have the form of their kind."""
+    error = next(_validator(kind).iter_errors(data), None)
+    if error is not None:
+        place = " ".join(str(part)[:40] for part in error.absolute_path)
+        said = error.message if len(error.message) < 120 else f"{error.message[:60]} …"
+        raise AtlasError(f"{where} is damaged: {f'{place}: ' if place else ''}{said}.")
+    if kind == "atlas":
+        keys = [(run["method"], run["task"]) for run in data["runs"]]
+        if len(keys) > len(set(keys)):
+            raise AtlasError(f"{where} is damaged: it names a run twice.")
+
+
+def require_arrays(kind: str, arrays: Mapping[str, np.ndarray], spec: ModelSpec, where: Any) -> None:
+    """The numbers of a file have the kinds and shapes that its kind has for this model."""
+    layers, heads = spec.shape
+    every: dict[str, dict[str, tuple[str, tuple[int | str, ...]]]] = {
+        "fit": {
+            "logits": ("f", (layers, heads)),
+            "path": ("f", ("n", layers, heads)),
+            "path_updates": ("iu", ("n",)),
+            "losses": ("f", ("m",)),
+        },
+        "effects": {"values": ("f", (layers, heads)), "errors": ("f", (layers, heads))},
+        "scores": {"values": ("f", (len(DIRECTIONS), layers, heads))},
+        "salient": {
+            "tokens": ("iu", (layers, heads, "k")),
+            "strength": ("f", (layers, heads, "k")),
+            "mapped": ("iu", (layers, heads, "k", "j")),
+        },
+        "validation": {
+            **dict.fromkeys(("keep", "drop"), ("f", ("methods", "shares", "items"))),
+            **{f"{name}_right": ("f", ("methods", "shares", "items")) for name in ("keep", "drop")},
+            "off": ("f", ("seeds", len(ORDERS), "shares", "items")),
+            "by_chance": ("f", ("draws", "shares", "items")),
+        },
+    }
+    free: dict[str, int] = {}
+    for name, (kinds, wanted) in every.get(kind, {}).items():
+        found = arrays.get(name)
+        if found is None:
+            raise AtlasError(f"{where} is damaged: it has no {name!r}.")
+        fits = found.dtype.kind in kinds and found.ndim == len(wanted)
+        if not fits or any(
+            size != (free.setdefault(side, size) if isinstance(side, str) else side)
+            for side, size in zip(wanted, found.shape, strict=True)
+        ):
+            raise AtlasError(
+                f"{where} is damaged: its {name!r} is {found.dtype} {found.shape}, not that of this model."
+            )

@@ -1,0 +1,255 @@
+"""Odd files of every kind: each gives a result or one sentence; nothing else is left behind, nothing is run.
+
+Files that are right are changed by chance: bytes at any place, values at any place of their structure, and
+arrays; then they are used as the commands would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from headatlas import HeadatlasError, load_relation, load_task, open_atlas
+from headatlas.atlas import EffectMap, Run, ScoreMap, Store, find, import_table, unpack_atlas
+from headatlas.atlas.store import _digest
+from headatlas.page.html import page_of
+from headatlas.page.payload import payload_of
+from support.atlases import fit_of, spec_of
+
+ODD = [
+    None, True, 0, -1, 1e308, 10**30, float("nan"), "", "x", "\x00", "é\u202e", "a" * 5000, [], [1], {},
+    {"a": 1}, [[[]]], "../../etc/passwd", "1e999", [None],
+]  # fmt: skip
+PWNED = "pwned-by-a-file"
+PIECES = [
+    b"\x00", b"\xff\xfe", b"{", b"}", b'"', b",", b"\n", b"\r\n", b"[[[[", b"1e999", b"NaN",
+    b"\xf0\x9f\x98\x80", b"'", b"\t", b": &a *a", b"- ", b"null", b"{{", b"}}", b"%", b"\\u0000",
+    b"\xed\xa0\x80", b"&a [*a, *a]",
+    f"!!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path [{PWNED}]]".encode(),
+]  # fmt: skip
+LINES = [{"prompt": f"Q {n} is", "target": f" {n * 3}", "c": n} for n in range(30)]
+JSONL = "\n".join(map(json.dumps, LINES)).encode()
+TASK = b"name: mine\nsource: data.jsonl\nprompt: '{prompt}'\ntarget: '{target}'\ntest: 0.2\nexamples: 2\n"
+RELATION = {"name": "x", "category": "knowledge", "pairs": [[f"w{n}", f"v{n}"] for n in range(40)]}
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
+HARD = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES == 60
+)
+#: files that are read in a millisecond
+EASY = settings(HARD, max_examples=10 * EXAMPLES)
+chances = st.integers(0, 2**32).map(random.Random)
+
+
+def changed_bytes(chance: random.Random, data: bytes) -> bytes:
+    found = bytearray(data)
+    for _ in range(chance.randint(1, 6)):
+        place = chance.randint(0, len(found))
+        way = chance.randint(0, 5)
+        if way == 0:
+            found[place:place] = chance.choice(PIECES)
+        elif way == 1:
+            del found[place : place + chance.randint(1, 30)]
+        elif way == 2 and place < len(found):
+            found[place] = chance.randint(0, 255)
+        elif way == 3:
+            del found[place:]
+        elif way == 4:
+            found[place:place] = found[: chance.randint(0, 60)]
+        elif len(found) < 100_000:
+            found = found + found
+    return bytes(found)
+
+
+def places(value, path=()):
+    yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from places(inner, (*path, key))
+
+
+def changed_values(chance: random.Random, value):
+    for _ in range(chance.randint(1, 2)):
+        path = chance.choice(list(places(value)))
+        new = json.loads(json.dumps(chance.choice(ODD)))
+        if not path:
+            return new
+        *way, last = path
+        inner = value
+        for key in way:
+            inner = inner[key]
+        if chance.random() < 0.25:
+            del inner[last]
+        else:
+            inner[last] = new
+    return value
+
+
+def tried(work) -> str:
+    """What was said, if anything: one line."""
+    try:
+        work()
+    except HeadatlasError as error:
+        said = str(error)
+    else:
+        return ""
+    assert said and "\n" not in said
+    return said
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert not list(tmp_path.rglob(PWNED))
+
+
+@given(chance=chances, kind=st.sampled_from(["jsonl", "csv", "tsv", "json", "yaml", "parquet"]))
+@EASY
+def test_tasks(tmp_path, chance, kind):
+    (tmp_path / "data.jsonl").write_bytes(JSONL)
+    frame = pd.DataFrame(LINES)
+    base = {
+        "jsonl": JSONL,
+        "csv": frame.to_csv(index=False).encode(),
+        "tsv": frame.to_csv(index=False, sep="\t").encode(),
+        "json": json.dumps(LINES).encode(),
+        "yaml": TASK,
+        "parquet": frame.to_parquet(),
+    }[kind]
+    file = tmp_path / f"task.{kind}"
+    file.write_bytes(changed_bytes(chance, base))
+
+    def work():
+        task = load_task(str(file))
+        task.require_readable()
+        assert len(task.items().train)
+
+    tried(work)
+
+
+@given(chance=chances, kind=st.sampled_from(["csv", "bytes", "values"]))
+@EASY
+def test_relations(tmp_path, chance, kind):
+    file = tmp_path / ("relation.csv" if kind == "csv" else "relation.json")
+    if kind == "csv":
+        lines = "\n".join(["source,target", *(",".join(pair) for pair in RELATION["pairs"])])
+        file.write_bytes(changed_bytes(chance, lines.encode()))
+    elif kind == "bytes":
+        file.write_bytes(changed_bytes(chance, json.dumps(RELATION).encode()))
+    else:
+        file.write_text(json.dumps(changed_values(chance, json.loads(json.dumps(RELATION)))))
+    tried(lambda: load_relation(str(file)))
+
+
+@given(chance=chances, kind=st.sampled_from(["task", "relation"]))
+@EASY
+def test_tables(tmp_path, chance, kind):
+    heads = [(layer, head) for layer in range(3) for head in range(4)]
+    lines = [{"model": "m", kind: "a", "layer": at, "head": on, "score": at * on / 7} for at, on in heads]
+    file, out = tmp_path / "table.csv", tmp_path / "atlas"
+    file.write_bytes(changed_bytes(chance, pd.DataFrame(lines).to_csv(index=False).encode()))
+    shutil.rmtree(out, ignore_errors=True)
+    if tried(lambda: import_table(file, out)):
+        assert not (out / "atlas.json").exists()
+    else:
+        open_atlas(out).to_table()
+
+
+@pytest.fixture(scope="module")
+def atlas(tmp_path_factory):
+    """A folder that has a bit of everything."""
+    root, spec, draw = tmp_path_factory.mktemp("whole") / "atlas", spec_of(3, 2), np.random.default_rng(0)
+    stages = {"free": {"updates": 5}, "pressed": {"updates": 5}}
+    said = {"given": {"preset": "quick"}, "decides": {"dtype": "float32", "weights": "abc"}}
+    said["resolved"] = {"seeds": 2, "batch": 4, "objective": "bounded", **stages}
+    plain = {"nll": 3.0, "accuracy": 0.25, "token_accuracy": 0.5, "rows": 7}
+    about = {"category": "knowledge", "kind": "static", "pairs": 9, "single": 9, "listed": 9, "k": 10}
+    values = draw.uniform(size=(2, 2, 3))
+    values[:, 1, 2] = np.nan
+    with Store.writing(root, spec) as store:
+        store.add(
+            Run("gating", "sums", "id", {"rows": 5, "spec": {"rows": 5}}, said, plain, {"torch": "2"}),
+            Run("relations", "capital", "of", {"category": "knowledge"}, {"resolved": {"k": 10}}),
+            Run("ablate-zero", "sums", "off", {}, {"resolved": {"seeds": 1}}),
+        )
+        for seed in range(2):
+            for fit in ("free", "retain", "remove"):
+                store.write_fit(fit_of("sums", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec))
+        store.write_scores(ScoreMap("relations", "capital", "of", values, about))
+        facts = {"items": 4, "nll": 1.0, "whole": 2.0, "sum": 1.0}
+        store.write_effects(EffectMap("ablate-zero", "sums", 0, "off", values[0], values[1], facts))
+        tokens = {"tokens": np.zeros((2, 3, 2), int), "mapped": np.zeros((2, 3, 2, 2), int)}
+        arrays = {**tokens, "strength": np.zeros((2, 3, 2))}
+        store.write_note("salient", arrays, {"source": "embedding", "texts": {"0": "a"}})
+        store.write_note("source", {}, {"source": "embedding", "because": "said", "agreement": {}})
+    use(root)
+    return root
+
+
+def use(folder: Path) -> None:
+    """All that is made of an atlas."""
+    atlas = open_atlas(folder)
+    atlas.to_table()
+    for task in atlas.tasks:
+        atlas.summary(task)
+    find(atlas)
+    page_of(payload_of([atlas]))
+
+
+def changed_arrays(chance: random.Random, file: Path) -> None:
+    """A file whose hash is right and whose contents are not."""
+    with safe_open(file, framework="numpy") as opened:
+        about = json.loads(opened.metadata()["headatlas"])
+        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    about.pop("digest")
+    if chance.random() < 0.5 or not arrays:
+        about = changed_values(chance, about)
+    else:
+        name = chance.choice(list(arrays))
+        here = arrays[name]
+        odd = [np.zeros(0), here * 0, here[..., :1], np.zeros((2, 3), np.int8), np.zeros((5, 5)), None]
+        new = chance.choice([*odd, here.astype(float) * np.inf])
+        arrays = {key: value for key, value in {**arrays, name: new}.items() if value is not None}
+    arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    words = {**about, "digest": _digest(arrays)} if isinstance(about, dict) else about
+    file.write_bytes(save(arrays, metadata={"headatlas": json.dumps(words)}))
+
+
+@given(chance=chances, kind=st.sampled_from(["words", "words", "bytes", "arrays", "arrays"]))
+@HARD
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_atlases(atlas, tmp_path, chance, kind):
+    copy = tmp_path / "atlas"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(atlas, copy)
+    files = sorted(path for path in copy.rglob("*") if path.suffix in (".json", ".safetensors"))
+    file = copy / "atlas.json" if kind == "words" else chance.choice(files)
+    if kind == "arrays" and file.suffix == ".safetensors":
+        changed_arrays(chance, file)
+    elif kind == "bytes":
+        file.write_bytes(changed_bytes(chance, file.read_bytes()))
+    else:
+        file = copy / "atlas.json"
+        file.write_text(json.dumps(changed_values(chance, json.loads(file.read_text()))))
+    tried(lambda: use(copy))
+
+
+@given(chance=chances)
+@EASY
+def test_packed_atlases(atlas, tmp_path, chance):
+    """Any bytes at all."""
+    file, out = tmp_path / "atlas.zip", tmp_path / "new"
+    file.write_bytes(chance.choice(PIECES) + b"PK\x03\x04" * chance.randint(0, 2) + chance.randbytes(200))
+    assert tried(lambda: unpack_atlas(file, out))
+    assert not out.exists()
