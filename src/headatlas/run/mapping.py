@@ -46,7 +46,8 @@ def map_heads(
     """Fit gates for each task and give the atlas.
 
     With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
-    tasks and seeds to it). A seed's result does not depend on which seeds are fitted beside it.
+    tasks and seeds to it). Seeds are fitted side by side in blocks of five
+    (0 to 4, 5 to 9, …): which others of its block are there changes a seed's numbers by rounding alone.
 
     `method` takes another one of `METHODS` instead: the effect of every head on the loss of `items` items
     (32 by default), which each seed draws anew (one seed by default).

@@ -1,0 +1,138 @@
+"""Makes docs/cli.md and docs/api.md from the commands and the public names themselves.
+
+python scripts/reference.py             writes both
+python scripts/reference.py --check     says which of them are not up to date, writes nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import headatlas
+from headatlas.cli.app import app
+
+DOCS = Path(__file__).parent.parent / "docs"
+MADE = "Made by `scripts/reference.py`; not edited by hand."
+
+
+def cli() -> str:
+    lines = ["# Commands", "", MADE, ""]
+    for path, command in commands(typer.main.get_command(app), "headatlas"):
+        lines += [f"## {path}", "", *paragraphs(command.help or command.short_help or ""), ""]
+        rows = [row(one) for one in command.params if not getattr(one, "hidden", False)]
+        if rows:
+            lines += ["| option | what | default |", "| --- | --- | --- |", *rows, ""]
+    return "\n".join(lines)
+
+
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path, command
+        return
+    for name, one in inner.items():
+        yield from commands(one, f"{path} {name}")
+
+
+def row(option: Any) -> str:
+    is_option = option.param_type_name == "option"
+    names = ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
+    shown = names if is_option else f"`{option.metavar or option.name.upper()}`"
+    default = option.default
+    plain = default is None or default is False or callable(default) or type(default).__name__ == "Sentinel"
+    said = "needed" if option.required else "" if plain else f"`{default}`"
+    return f"| {shown} | {escape(option.help or '')} | {said} |"
+
+
+def escape(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def paragraphs(text: str) -> list[str]:
+    blocks = [" ".join(block.split()) for block in re.split(r"\n\s*\n", inspect.cleandoc(text))]
+    return [line for block in blocks for line in (block, "")][:-1]
+
+
+def api() -> str:
+    lines = ["# Library", "", MADE, "", "Everything is imported from `headatlas`.", ""]
+    names = [name for name in headatlas.__all__ if not name.startswith("_")]
+    errors = [name for name in names if name.endswith("Error")]
+    for name in names:
+        if name not in errors:
+            lines += described(name, getattr(headatlas, name), "##")
+    lines += ["## Errors", ""]
+    for name in errors:
+        one = getattr(headatlas, name)
+        lines += [f"- `{name}` ({one.__bases__[0].__name__}): {' '.join(paragraphs(one.__doc__ or ''))}"]
+    return "\n".join([*lines, ""])
+
+
+def described(name: str, one: Any, level: str) -> list[str]:
+    call = "" if isinstance(one, property) else signature(one)
+    lines = [f"{level} {name}", "", "```python", f"{name.rpartition('.')[2]}{call}", "```", ""]
+    lines += [*paragraphs(inspect.getdoc(one) or ""), ""]
+    if inspect.isclass(one):
+        for inner, value in vars(one).items():
+            is_public = not inner.startswith("_") and (
+                inspect.isfunction(value) or isinstance(value, property | classmethod | staticmethod)
+            )
+            if is_public:
+                bare = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+                lines += described(f"{name}.{inner}", bare, "###")
+    return lines
+
+
+def signature(one: Any) -> str:
+    try:
+        found = inspect.signature(one)
+    except (TypeError, ValueError):
+        return ""
+    # annotations are text, which would be shown in quotes
+    parts = [
+        value.replace(annotation=Plain(value.annotation)) if value.annotation is not value.empty else value
+        for name, value in found.parameters.items()
+        if name not in ("self", "cls")
+    ]
+    result = found.return_annotation
+    shown = str(found.replace(parameters=parts, return_annotation=inspect.Signature.empty))
+    shown = re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", shown.replace("<factory>", "{}"))
+    return shown if result in (found.empty, "None", None) else f"{shown} -> {Plain(result)!r}"
+
+
+class Plain:
+    """Text that is its own representation."""
+
+    def __init__(self, text: Any) -> None:
+        self.text = text if isinstance(text, str) else inspect.formatannotation(text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = []
+    for name, text in (("cli.md", cli()), ("api.md", api())):
+        file = DOCS / name
+        if check and (not file.exists() or file.read_text(encoding="utf-8") != text):
+            stale.append(name)
+        elif not check:
+            file.write_text(text, encoding="utf-8")
+    if stale:
+        sys.exit(f"not up to date: {', '.join(stale)}; 'python scripts/reference.py' makes them anew")
+
+
+if __name__ == "__main__":
+    main()

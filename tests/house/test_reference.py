@@ -1,0 +1,25 @@
+"""The references of commands and names are those of the code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import headatlas
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_references_are_up_to_date():
+    command = [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_public_name_says_what_it_is():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in headatlas.__all__:
+        if not name.startswith("_"):
+            assert f"## {name}\n" in text or f"- `{name}`" in text, name
+            assert getattr(headatlas, name).__doc__, name
