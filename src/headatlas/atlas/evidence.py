@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import ttest_ind
 
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.categories import IMPLEMENTS
@@ -176,6 +175,7 @@ def mediated(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
     named = effect >= effect.mean() + _NAMED * effect.std()
     if named.sum() < 2:
         return []
+    from scipy.stats import ttest_ind  # takes a second, which most commands need not wait for
 
     def gap(places: np.ndarray) -> float:
         some = named[places]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from headatlas.atlas.agreement import Interval
 
@@ -85,6 +84,8 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 def _standardised(values: np.ndarray) -> np.ndarray:
     """Ranks with mean zero and length one."""
+    from scipy import stats  # takes a second, which most commands need not wait for
+
     ranks = stats.rankdata(values)
     ranks = ranks - ranks.mean()
     found: np.ndarray = ranks / np.sqrt(ranks @ ranks)
@@ -101,6 +102,8 @@ def shuffled_correlation(
 
 def proportion(count: int, of: int) -> Interval:
     """A share with Wilson's interval, which is no point where the share is 0 or 1."""
+    from scipy import stats  # takes a second, which most commands need not wait for
+
     found = stats.binomtest(count, of).proportion_ci(method="wilson")
     return Interval(count / of, float(found.low), float(found.high))
 
@@ -112,6 +115,8 @@ def correlated(one: np.ndarray, other: np.ndarray, draws: int = 500) -> Interval
 
 def mcnemar(one: np.ndarray, other: np.ndarray) -> float:
     """p of the exact test that two yes/no properties of the same heads are equally frequent."""
+    from scipy import stats  # takes a second, which most commands need not wait for
+
     first, second = int((one & ~other).sum()), int((~one & other).sum())
     if first + second == 0:
         return 1.0
@@ -130,6 +135,8 @@ class Overlap:
 
 def overlap(one: np.ndarray, other: np.ndarray) -> Overlap:
     """Two sets of heads, as yes/no over all heads, against sets of their sizes drawn at random."""
+    from scipy import stats  # takes a second, which most commands need not wait for
+
     count, first, second = len(one), int(one.sum()), int(other.sum())
     both = int((one & other).sum())
     p = float(stats.hypergeom.sf(both - 1, count, first, second))
