@@ -15,7 +15,7 @@ from cli.test_check import fails, headatlas
 from headatlas import RequestError
 from headatlas.run import require_ray
 
-WORKERS, DRIVERS = 5, 2
+WORKERS, DRIVERS = 3, 1
 
 
 @pytest.fixture(scope="module")

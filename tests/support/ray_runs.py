@@ -29,7 +29,7 @@ from support.small_run import same_numbers, write_task
 from support.tiny import build_tiny
 
 #: two blocks of seeds
-ASKED: dict[str, Any] = {"seeds": 7, "updates": 400, "batch": 4, "preset": "quick", "resume": True}
+ASKED: dict[str, Any] = {"seeds": 7, "updates": 250, "batch": 4, "preset": "quick", "resume": True}
 CHECKED: dict[str, Any] = {"items": 5, "draws": 2, "methods": ["ablate", "attribute-integrated"]}
 
 
