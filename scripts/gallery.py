@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 
 TASKS = ("math", "syntax", "arithmetic")
-ITEMS, DRAWS = 128, 20
+ITEMS, DRAWS, SEEDS = 128, 20, 10
+#: bytes of the page
+LARGEST = 5_000_000
 FOLDER = Path(__file__).parent.parent / "docs" / "gallery"
 FIGURES = ("agreement", "categories", "profile", "sufficiency")
 
@@ -30,7 +32,7 @@ def fit(arguments: argparse.Namespace) -> None:
     say("relations")
     model = load_model(arguments.model, dtype="fast")
     for task in reversed(TASKS):  # the longest last
-        map_heads(model, task, out=arguments.out, preset="paper", resume=True)
+        map_heads(model, task, out=arguments.out, preset="paper", seeds=SEEDS, resume=True)
         say(f"gates of {task}")
     for task in TASKS:
         validate_atlas(arguments.out, model=model, tasks=[task], items=ITEMS, draws=DRAWS)
@@ -39,12 +41,22 @@ def fit(arguments: argparse.Namespace) -> None:
 
 def show(arguments: argparse.Namespace) -> None:
     from headatlas import open_atlas
+    from headatlas.atlas import report_markdown
     from headatlas.figure import FigureOptions, draw_figure, save_figure
+    from headatlas.page import write_page
 
     atlas = open_atlas(arguments.atlas)
+    missing = [task for task in TASKS if task not in atlas.tasks or len(atlas.seeds(task)) < SEEDS]
+    if missing or not atlas.relations:
+        raise SystemExit(f"{arguments.atlas} is not whole: {', '.join(missing) or 'no relations'}")
     FOLDER.mkdir(exist_ok=True)
     for kind in FIGURES:
         save_figure(draw_figure(atlas, kind, FigureOptions()), FOLDER / f"{kind}.png")
+    (FOLDER / "report.md").write_text(report_markdown(atlas), encoding="utf-8")
+    page = write_page(atlas, FOLDER / "atlas.html")
+    size = page.stat().st_size
+    print(f"{FOLDER}: {', '.join(FIGURES)}, report, page ({size / 1e6:.1f} MB)")
+    assert size < LARGEST, "the page is to go with the documentation"
 
 
 def main() -> None:
