@@ -59,6 +59,7 @@ def test_all_that_can_be_handed_out_is_the_same(found):
         ("other settings", "made with free updates 5 instead of 7"),
         ("too many GPUs", "a worker takes 2 GPUs, and no machine of the cluster has more than 0"),
         ("a loaded model", "workers load the model themselves"),
+        ("memory of one process", "folder or a URL that driver and workers reach"),
         ("an odd exchange", "cannot be used to hand results over"),
     ],
 )

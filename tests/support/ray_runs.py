@@ -156,6 +156,11 @@ def refused(root: Path) -> dict[str, str]:
         "other settings": (str(root / "model"), Ray(load={"dtype": "float32"}), {"out": root / "other-b"}),
         "too many GPUs": (str(root / "model"), Ray(gpus=2), {}),
         "a loaded model": (load_model(str(root / "model")), Ray(), {}),
+        "memory of one process": (
+            str(root / "model"),
+            Ray(exchange="memory://there", load={"dtype": "float32"}),
+            {"seeds": 1},
+        ),
         "an odd exchange": (str(root / "model"), Ray(exchange="nothing-like-it://there"), {}),
     }
     for name, (model, ray, changes) in requests.items():

@@ -19,7 +19,7 @@ from typing import Any
 
 from headatlas import core
 from headatlas.atlas import Store, gathering, put_in_order
-from headatlas.core import FitError, HeadatlasError, RequestError
+from headatlas.core import FitError, HeadatlasError, RequestError, StoreError
 from headatlas.run.exchange import Exchange
 from headatlas.run.executing import Request
 from headatlas.run.fitting import Progress
@@ -173,9 +173,7 @@ class Ray:
                         continue
                     if "error" in found:
                         raise _error(found)
-                    with TemporaryDirectory(prefix="headatlas-") as name:
-                        exchange.fetch(unit.name, Path(name))
-                        take(Path(name))
+                    _take_over(unit, exchange, take)
             self._look(ray, board, [], len(units), progress)
         finally:
             for one in at_work:
@@ -208,6 +206,17 @@ class _Board:
         new = [text for text, is_new in self._notes.items() if is_new]
         self._notes = dict.fromkeys(self._notes, False)
         return list(self._seen.values()), new
+
+
+def _take_over(unit: Unit, exchange: Exchange, take: Callable[[Path], None]) -> None:
+    with TemporaryDirectory(prefix="headatlas-") as name:
+        exchange.fetch(unit.name, Path(name))
+        if not Store.exists(Path(name)):
+            raise StoreError(
+                f"{unit.name} is done, and nothing of it is at {exchange.place}: --exchange is to be a "
+                "folder or a URL that driver and workers reach."
+            )
+        take(Path(name))
 
 
 def _require_listening(address: str) -> None:
