@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from headatlas.atlas.layout import LOCK, RESULTS, drafts, write_whole, writing
+from headatlas.atlas.layout import ATLAS, LOCK, drafts, result_files, write_whole, writing
 from headatlas.atlas.store import Store, is_sound_file, locked
 from headatlas.core import AtlasError
 
@@ -46,9 +46,9 @@ def _take(root: Path, part: Path) -> None:
         known = store.runs[run.method, run.task]
         if run.baseline and not known.baseline:
             store.update(known, baseline=run.baseline)
-    for path in _results(part):
+    for path in result_files(part):
         own = root / path.relative_to(part)
-        if own.exists() and path.parent.name != "notes":
+        if path.name == ATLAS or (own.exists() and path.parent.name != "notes"):
             continue
         if not is_sound_file(path):
             raise AtlasError(f"{path} is damaged; it was not taken over.")
@@ -62,15 +62,6 @@ def _writer(data: bytes) -> Callable[[Path], None]:
         draft.write_bytes(data)
 
     return write
-
-
-def _results(root: Path) -> Iterator[Path]:
-    for name in RESULTS:
-        for path in sorted((root / name).rglob("*.safetensors")):
-            if path.is_symlink() or not path.is_file():
-                raise AtlasError(f"{path} is no plain file.")
-            if not path.name.startswith("."):
-                yield path
 
 
 def put_in_order(root: Path, wanted: Sequence[tuple[str, str]]) -> None:

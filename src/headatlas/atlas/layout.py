@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from headatlas.core import StoreError
+from headatlas.core import AtlasError, StoreError
 
 __all__ = [
     "ATLAS",
@@ -35,6 +35,7 @@ __all__ = [
     "is_work",
     "note_names",
     "note_path",
+    "result_files",
     "score_path",
     "slug",
     "work_path",
@@ -70,6 +71,15 @@ def is_result(name: str) -> bool:
         return True
     plain = bool(others) and all(_PART.fullmatch(part) for part in others)
     return top in RESULTS and plain and name.endswith(".safetensors")
+
+
+def result_files(root: Path) -> Iterator[Path]:
+    """All files of an atlas folder that hold results; links are refused."""
+    for path in sorted(root.rglob("*")):
+        if is_result(path.relative_to(root).as_posix()):
+            if path.is_symlink() or not path.is_file():
+                raise AtlasError(f"{path} is no plain file; an atlas that is shared has no links.")
+            yield path
 
 
 def is_work(name: str) -> bool:

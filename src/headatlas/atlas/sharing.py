@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
-from headatlas.atlas.layout import ATLAS, RESULTS, is_result, write_whole, writing
+from headatlas.atlas.layout import ATLAS, RESULTS, is_result, result_files, write_whole, writing
 from headatlas.core import AtlasError, RequestError, StoreError
 
 __all__ = ["download_atlas", "pack_atlas", "unpack_atlas", "upload_atlas"]
@@ -36,7 +36,7 @@ def pack_atlas(folder: str | Path, file: str | Path) -> Path:
 
     def write(draft: Path) -> None:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
-            for path in _results(root):
+            for path in result_files(root):
                 packed.write(path, path.relative_to(root).as_posix())
 
     write_whole(target, write)
@@ -74,7 +74,7 @@ def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revisio
 
     root = Path(folder)
     open_atlas(root)
-    list(_results(root))  # no links
+    list(result_files(root))  # no links
     hub = HfApi(library_name="headatlas")
     try:
         made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
@@ -119,14 +119,6 @@ def _patterns() -> list[str]:
 def _first(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
-
-
-def _results(root: Path) -> Iterable[Path]:
-    for path in sorted(root.rglob("*")):
-        if is_result(path.relative_to(root).as_posix()) and not path.name.startswith("."):
-            if path.is_symlink() or not path.is_file():
-                raise AtlasError(f"{path} is no plain file; an atlas that is shared has no links.")
-            yield path
 
 
 def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
