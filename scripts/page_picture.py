@@ -1,6 +1,6 @@
 """A picture of a page for the README.
 
-python scripts/page_picture.py --page atlas-demo/atlas.html --out docs/page.png
+python scripts/page_picture.py --page atlas-demo/atlas.html --head L23H4 --out page.png
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-#: the head that the picture shows, and what is chosen
-STATE = "head=L23H4"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -21,6 +19,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--page", type=Path, required=True)
+    parser.add_argument("--head", required=True, help="whose card is open")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
@@ -28,7 +27,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 1080}, device_scale_factor=1)
-        page.goto(f"{arguments.page.resolve().as_uri()}#{STATE}")
+        page.goto(f"{arguments.page.resolve().as_uri()}#head={arguments.head}")
         page.wait_for_selector("#page[data-ready]")
         page.screenshot(path=str(arguments.out))
         browser.close()

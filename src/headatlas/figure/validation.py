@@ -45,6 +45,14 @@ def _validated(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[Validati
     return [atlas.validation(task) for task in wanted]
 
 
+def _items(found: Sequence[Validation]) -> str:
+    counts = list(dict.fromkeys(one.items for one in found))
+    if len(counts) == 1:
+        return f"{counts[0]} items"
+    of = {count: ", ".join(one.task for one in found if one.items == count) for count in counts}
+    return "; ".join(f"{count} items ({tasks})" for count, tasks in of.items())
+
+
 @house_style()
 def plot_sufficiency(
     atlas: Atlas,
@@ -64,8 +72,7 @@ def plot_sufficiency(
     caption = [
         "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
         "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
-        f"orders. Heads that are not there are switched off (zero). {found[0].items} items"
-        f"{'' if len({one.items for one in found}) == 1 else ' in the first task'}."
+        f"orders. Heads that are not there are switched off (zero). {_items(found)}."
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height)
