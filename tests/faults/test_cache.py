@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -60,6 +62,10 @@ def finished(process):
     return process.communicate(timeout=300)[0].strip()
 
 
+def kept(models):
+    return [path.name for path in models.iterdir() if path.suffix != ".lock"]
+
+
 def copies(tmp_path):
     return sorted(path.name for path in (tmp_path / "cache" / "models").glob("[!.]*"))
 
@@ -67,7 +73,7 @@ def copies(tmp_path):
 def test_a_copy_is_made_once(gguf, tmp_path, monkeypatch):
     first = TINY.folder()
     assert is_sound(first) and first.parent == tmp_path / "cache" / "models"
-    assert [path.name for path in first.parent.iterdir()] == [first.name]  # no draft is left
+    assert kept(first.parent) == [first.name]  # no draft is left
     manifest = json.loads((first / "headatlas.json").read_text())
     assert manifest["source"] == "tiny.gguf" and "model.safetensors" in manifest["sha256"]
     monkeypatch.setattr(embedded, "_convert", None)
@@ -188,13 +194,38 @@ def test_killed_at_every_step(gguf):
 
 def test_drafts_of_killed_processes_do_not_pile_up(gguf, tmp_path):
     models = tmp_path / "cache" / "models"
-    old, new = models / ".tiny-old-draft", models / ".tiny-new-draft"
-    for draft in (old, new):
+    for moment in (1, 2**31, None):  # made long ago, in years to come, now: the clock does not matter
+        draft = models / f".tiny-draft-{moment}"
         draft.mkdir(parents=True)
         (draft / "model.safetensors").touch()
-    os.utime(old, (0, 0))
-    TINY.folder()
-    assert not old.exists() and new.exists()  # the new one may be a process at work
+        os.utime(draft, moment and (moment, moment))
+    copy = TINY.folder()
+    assert kept(models) == [copy.name]
+
+
+def test_a_draft_at_work_is_left_alone(gguf, tmp_path, monkeypatch):
+    """The clock jumps by a year while one process converts: another one waits, and makes nothing."""
+    begun, go_on = threading.Event(), threading.Event()
+    made = []
+    flush = embedded._flush
+
+    def slowly(draft):
+        made.append(draft)
+        os.utime(draft, (0, 0))
+        begun.set()
+        assert go_on.wait(60)
+        flush(draft)
+
+    monkeypatch.setattr(embedded, "_flush", slowly)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(TINY.folder)
+        assert begun.wait(60)
+        second = pool.submit(TINY.folder)
+        done, _ = wait([second], timeout=1)
+        assert not done and made[0].is_dir()
+        go_on.set()
+        assert first.result(60) == second.result(60)
+    assert len(made) == 1
 
 
 def test_a_full_disk(gguf, monkeypatch, tmp_path):
@@ -206,7 +237,7 @@ def test_a_full_disk(gguf, monkeypatch, tmp_path):
     monkeypatch.setattr(embedded, "_flush", full)
     with pytest.raises(HeadatlasError, match=r"could not be written.*No space left"):
         TINY.folder()
-    assert list((tmp_path / "cache" / "models").iterdir()) == []
+    assert kept(tmp_path / "cache" / "models") == []
 
 
 @pytest.mark.slow
@@ -223,5 +254,6 @@ def test_two_processes_convert_the_real_model(tmp_path):
     assert [err for _, err in answers] == ["", ""]  # no bars, no notes
     hashes = {json.loads(out)["model"]["content_hash"] for out, _ in answers}
     assert len(hashes) == 1
-    (copy,) = (tmp_path / "models").iterdir()
+    (name,) = kept(tmp_path / "models")
+    copy = tmp_path / "models" / name
     assert is_sound(copy) and copy.name.startswith(EMBEDDED["smollm2"].name)

