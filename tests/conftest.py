@@ -16,6 +16,7 @@ import pytest
 #: Tests that CI cannot run, and why.
 MAY_SKIP_IN_CI = {
     "tests/house/test_dependencies.py::test_nothing_with_a_known_hole": "asks a service on the network",
+    "tests/run/test_large_models.py::test_weights_by_torchao": "torchao would write to all error outputs",
     "tests/model/test_device.py::test_gates_on_an_accelerator": "CI has no accelerator",
     "tests/faults/test_store.py::test_a_really_full_disk": "needs a root that may mount",
     "tests/faults/test_store.py::test_a_read_only_folder": "as root: needs one that may mount",

@@ -66,16 +66,16 @@ def test_files_of_the_same_moment_are_told_apart_at_the_exchange(tmp_path):
     """A worker writes a checkpoint anew, and the clock has gone back to when the first was written."""
     own, other = tmp_path / "own", tmp_path / "other"
     own.mkdir()
-    exchange = Exchange(str(tmp_path / "exchange"))
-    known = exchange.begin("unit", own)
+    exchange = Exchange(str(tmp_path / "exchange"), "it")
+    exchange.publish(own)
     for text in ("{}", '{"later": 1}'):
         draft = own / "draft"
         draft.write_text(text)
         os.utime(draft, (1, 1))
         draft.replace(own / "atlas.json")
-        exchange.hand_over("unit", own, known)
+        exchange.hand_over("unit", own)
     other.mkdir()
-    exchange.begin("unit", other)
+    assert exchange.fetch("unit", other)
     assert (other / "atlas.json").read_text() == '{"later": 1}'
 
 

@@ -10,33 +10,37 @@ import json
 import os
 import random
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save
 
 from headatlas import HeadatlasError, load_relation, load_task, open_atlas
-from headatlas.atlas import EffectMap, Run, ScoreMap, Store, find, import_table, unpack_atlas
+from headatlas.atlas import EffectMap, Run, ScoreMap, Store, find, import_table, pack_atlas, unpack_atlas
 from headatlas.atlas.store import _digest
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 from support.atlases import fit_of, spec_of
 
 ODD = [
-    None, True, 0, -1, 1e308, 10**30, float("nan"), "", "x", "\x00", "é\u202e", "a" * 5000, [], [1], {},
-    {"a": 1}, [[[]]], "../../etc/passwd", "1e999", [None],
+    None, True, 0, -1, 20_000, 99_999, 1e308, 10**30, float("nan"), "", "x", "\x00", "é\u202e", "a" * 5000,
+    [], [1], {}, {"a": 1}, [[[]]], "../../etc/passwd", "1e999", [None],
 ]  # fmt: skip
 PWNED = "pwned-by-a-file"
+#: YAML that makes a folder if code in it is run
+HARMFUL = f"!!python/object/apply:os.mkdir [{PWNED}]"
 PIECES = [
     b"\x00", b"\xff\xfe", b"{", b"}", b'"', b",", b"\n", b"\r\n", b"[[[[", b"1e999", b"NaN",
     b"\xf0\x9f\x98\x80", b"'", b"\t", b": &a *a", b"- ", b"null", b"{{", b"}}", b"%", b"\\u0000",
     b"\xed\xa0\x80", b"&a [*a, *a]",
-    f"!!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path [{PWNED}]]".encode(),
+    HARMFUL.encode(),
 ]  # fmt: skip
 LINES = [{"prompt": f"Q {n} is", "target": f" {n * 3}", "c": n} for n in range(30)]
 JSONL = "\n".join(map(json.dumps, LINES)).encode()
@@ -97,12 +101,21 @@ def changed_values(chance: random.Random, value):
 
 def tried(work) -> str:
     """What was said, if anything: one line."""
+
+    def late(*_):
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(120)
     try:
         work()
     except HeadatlasError as error:
         said = str(error)
     else:
         return ""
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
     assert said and "\n" not in said
     return said
 
@@ -112,6 +125,17 @@ def _nothing_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     yield
     assert not list(tmp_path.rglob(PWNED))
+
+
+def test_code_in_a_task_is_not_run(tmp_path):
+    """The text does harm where it is believed; here it is refused."""
+    yaml.unsafe_load(HARMFUL)
+    (tmp_path / PWNED).rmdir()
+    for name, value in (("name", HARMFUL), ("source", HARMFUL), ("instruction", f"[{HARMFUL}]")):
+        lines = [line for line in TASK.decode().splitlines() if not line.startswith(name)]
+        (tmp_path / "task.yaml").write_text("\n".join([*lines, f"{name}: {value}"]))
+        with pytest.raises(HeadatlasError):
+            load_task(tmp_path / "task.yaml")
 
 
 @given(chance=chances, kind=st.sampled_from(["jsonl", "csv", "tsv", "json", "yaml", "parquet"]))
@@ -248,8 +272,16 @@ def test_atlases(atlas, tmp_path, chance, kind):
 @given(chance=chances)
 @EASY
 def test_packed_atlases(atlas, tmp_path, chance):
-    """Any bytes at all."""
+    """A packed atlas with some bytes that are others, or any bytes at all: all of it or nothing."""
     file, out = tmp_path / "atlas.zip", tmp_path / "new"
-    file.write_bytes(chance.choice(PIECES) + b"PK\x03\x04" * chance.randint(0, 2) + chance.randbytes(200))
-    assert tried(lambda: unpack_atlas(file, out))
-    assert not out.exists()
+    shutil.rmtree(out, ignore_errors=True)
+    file.unlink(missing_ok=True)
+    if chance.random() < 0.8:
+        file.write_bytes(changed_bytes(chance, pack_atlas(atlas, file).read_bytes()))
+    else:
+        file.write_bytes(chance.choice(PIECES) + b"PK\x03\x04" * chance.randint(0, 2) + chance.randbytes(200))
+    if tried(lambda: unpack_atlas(file, out)):
+        assert not out.exists()
+    else:
+        for path in atlas.rglob("*.safetensors"):
+            assert (out / path.relative_to(atlas)).read_bytes() == path.read_bytes()

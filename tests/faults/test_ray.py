@@ -49,7 +49,13 @@ def test_killed_drivers_go_on(found):
 def test_all_that_can_be_handed_out_is_the_same(found):
     """Gates, effects, two halves, curves, relations by weights and in texts, salient tokens, heads off;
     handed over at a URL, of which nothing is left."""
-    assert found["others"] == {"differ": [], "runs": 26, "exchange": False}
+    others = found["others"]
+    assert (others["differ"], others["runs"], others["exchange"]) == ([], 26, False)
+
+
+def test_a_worker_keeps_its_model_and_its_gpu(found):
+    """Two GPUs, two processes, whatever the number of units: none is started for a unit alone."""
+    assert found["others"]["processes"] <= 2 and found["others"]["units"] >= 8
 
 
 @pytest.mark.parametrize(
@@ -57,9 +63,8 @@ def test_all_that_can_be_handed_out_is_the_same(found):
     [
         ("no weights", "ModelSourceError: the folder"),
         ("other settings", "made with free updates 5 instead of 7"),
-        ("too many GPUs", "a worker takes 2 GPUs, and no machine of the cluster has more than 0"),
+        ("too many GPUs", "a worker takes 3 GPUs, and no machine of the cluster has more than 2"),
         ("a loaded model", "workers load the model themselves"),
-        ("memory of one process", "folder or a URL that driver and workers reach"),
         ("an odd exchange", "cannot be used to hand results over"),
     ],
 )

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from huggingface_hub.utils import filter_repo_objects
 
 from cli.test_check import fails, headatlas
 from headatlas import AtlasError, RequestError
-from headatlas.atlas import Store, open_atlas, pack_atlas, unpack_atlas, upload_atlas
+from headatlas.atlas import Store, download_atlas, open_atlas, pack_atlas, unpack_atlas, upload_atlas
 from support.atlases import fit_of, spec_of
 from support.hub import hub
 from support.small_run import same_numbers
@@ -89,6 +90,8 @@ def member(name, mode=stat.S_IFREG | 0o644):
         ("notes/bomb.safetensors", stat.S_IFREG, bytes(50_000_000)),
         ("notes/source.safetensors", stat.S_IFREG, b"twice"),
         ("notes/nothing.safetensors", stat.S_IFREG, b"no such file"),
+        ("scores/anything/evil.safetensors", stat.S_IFREG, b"#!/bin/sh"),
+        ("fits/gating/unknown/0-free.safetensors", stat.S_IFREG, b"x"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -100,7 +103,41 @@ def test_what_is_no_part_of_an_atlas_is_refused_whole(atlas, tmp_path, name, mod
     with pytest.raises(AtlasError) as caught:
         unpack_atlas(file, tmp_path / "folder" / "atlas")
     assert "\n" not in str(caught.value) and str(file) in str(caught.value)
+    assert "bomb" not in name or "too densely" in str(caught.value)
     assert sorted(path for path in tmp_path.rglob("*") if path.name != "folder") == before
+
+
+def test_equal_atlases_are_equal_files(atlas, tmp_path):
+    """Also on a machine whose clock was in 1970."""
+    one = pack_atlas(atlas, tmp_path / "one.zip").read_bytes()
+    shutil.copytree(atlas, tmp_path / "atlas")
+    for path in (tmp_path / "atlas").rglob("*"):
+        os.utime(path, (1, 1))
+    assert pack_atlas(tmp_path / "atlas", tmp_path / "two.zip").read_bytes() == one
+
+
+def test_without_a_network(atlas, tmp_path):
+    """A sentence, not a defect."""
+    env = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_TOKEN": "hf_none"}
+    env |= {"HF_HOME": str(tmp_path / "home")}
+    up = headatlas("share", "upload", atlas, "someone/heads", **env)
+    assert fails(up, "could not be put on the hub as someone/heads", code=1)
+    down = headatlas("share", "download", "someone/heads", "--out", tmp_path / "new", **env)
+    assert fails(down, "could not be had from the hub")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_repository_that_is_too_large_is_not_fetched(atlas, tmp_path, monkeypatch):
+    shared = tmp_path / "on the hub"
+    shutil.copytree(atlas, shared)
+    with hub({"someone/heads": shared}) as (address, requests):
+        monkeypatch.setattr("headatlas.atlas.sharing._LARGEST", 10)
+        for module in ("huggingface_hub.constants", "huggingface_hub.hf_api"):
+            monkeypatch.setattr(f"{module}.ENDPOINT", address, raising=False)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        with pytest.raises(AtlasError, match="larger than any is"):
+            download_atlas("someone/heads", tmp_path / "new")
+        assert not any("resolve" in one for one in requests) and requests
 
 
 def test_damaged_files(atlas, tmp_path):
@@ -147,7 +184,7 @@ def test_from_the_hub(atlas, tmp_path, monkeypatch):
 
 
 def test_to_the_hub(atlas, monkeypatch):
-    asked, sent = {}, []
+    asked, sent, sees = {}, [], {"private": True}
 
     def create(self, repo, **how):
         asked.update(how, repo=repo)
@@ -160,9 +197,18 @@ def test_to_the_hub(atlas, monkeypatch):
         asked.update(how)
 
     monkeypatch.setattr(HfApi, "create_repo", create)
+    monkeypatch.setattr(HfApi, "repo_info", lambda self, repo, **how: SimpleNamespace(**sees))
     monkeypatch.setattr(HfApi, "upload_folder", upload)
     assert upload_atlas(atlas, "someone/heads") == "hub/someone/heads"
     assert asked["private"] is True and asked["repo_type"] == "dataset"
+    # what an earlier atlas left there goes, and nothing else
+    gone = list(filter_repo_objects(["atlas.json", "fits/a/b/1-free.safetensors", "README.md"],
+                allow_patterns=asked["delete_patterns"]))  # fmt: skip
+    assert gone == ["atlas.json", "fits/a/b/1-free.safetensors"]
+    sees["private"] = False
+    with pytest.raises(RequestError, match="for all to see"):
+        upload_atlas(atlas, "someone/heads")
+    assert upload_atlas(atlas, "someone/heads", private=False)
     names = {one for one in sent if "/." not in one}
     assert "atlas.json" in names and len(names) == 8 and not any("work" in one for one in sent)
 

@@ -6,10 +6,9 @@ import logging
 
 import numpy as np
 import pytest
-import torch
-from transformers import BitsAndBytesConfig
+from transformers import TorchAoConfig
 
-from headatlas import Relation, load_model, map_heads, relate_heads, validate_atlas
+from headatlas import Relation, RequestError, load_model, map_heads, relate_heads, validate_atlas
 from support.planted import word_tokenizer
 from support.small_run import write_task
 from support.tiny import build_tiny
@@ -68,15 +67,35 @@ def test_layers_on_two_devices(folder, task, plain, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:MatMul8bitLt")
 @pytest.mark.filterwarnings("ignore:.*dtype.*")
-def test_eight_bits(folder, task, plain, tmp_path):
+@pytest.mark.parametrize(("dtype", "kind", "coarse"), [("int8", "Int8Params", 1), ("int4", "Params4bit", 4)])
+def test_weights_in_few_bits(folder, task, plain, tmp_path, dtype, kind, coarse):
     """Near the numbers of the plain model: its weights are rounded."""
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-    eight = load_model(folder, quantization_config=BitsAndBytesConfig(load_in_8bit=True))
-    projection = eight.hf.get_submodule(eight.attention(0).output)
-    assert projection.weight.dtype == torch.int8
-    gates, scores, losses = all_of(eight, task, tmp_path / "atlas")
-    assert np.nanmax(np.abs(gates - plain[0])) < 0.2
-    assert np.nanmax(np.abs(scores - plain[1])) <= 0.1
+    near(load_model(folder, dtype=dtype), kind, coarse, plain, task, tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:.*register_constant")
+def test_weights_by_torchao(folder, task, plain, tmp_path):
+    quantization = pytest.importorskip("torchao.quantization")
+    config = TorchAoConfig(quantization.Int8WeightOnlyConfig())
+    rounded = load_model(folder, dtype="float32", quantization_config=config)
+    near(rounded, "Int8Tensor", 1, plain, task, tmp_path)
+
+
+def near(rounded, kind, coarse, plain, task, tmp_path):
+    weight = rounded.hf.get_submodule(rounded.attention(0).output).weight
+    assert kind in {type(weight).__name__, type(weight.data).__name__}
+    gates, scores, losses = all_of(rounded, task, tmp_path / "atlas")
+    assert np.nanmax(np.abs(gates - plain[0])) < 0.2 * coarse
+    assert np.nanmax(np.abs(scores - plain[1])) <= 0.1 * coarse
     ends = [0, -1]  # no heads, all heads: between them heads of nearly the same score change places
-    np.testing.assert_allclose(losses[:, ends], plain[2][:, ends], atol=0.1)
+    np.testing.assert_allclose(losses[:, ends], plain[2][:, ends], atol=0.1 * coarse)
     assert not np.array_equal(losses[:, ends], plain[2][:, ends])
+
+
+def test_without_bitsandbytes(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RequestError, match=r"headatlas\[quantised\]"):
+        load_model(folder, dtype="int8")
+    with pytest.raises(RequestError, match="not both"):
+        load_model(folder, dtype="int4", quantization_config=object())

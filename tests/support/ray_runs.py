@@ -34,9 +34,22 @@ CHECKED: dict[str, Any] = {"items": 5, "draws": 2, "methods": ["ablate", "attrib
 
 
 def on_ray(root: Path, out: Path, address: str | None, progress: Silence | None = None) -> None:
-    ray = Ray(address, load={"dtype": "float32"}, checkpoint_seconds=0.1)
+    ray = Ray(address, load={"dtype": "float32"}, handing_seconds=0.1)
     task, model = str(root / "words.jsonl"), str(root / "model")
-    map_heads(model, task, out=out, executor=ray, progress=progress, **ASKED)
+    asked = {**ASKED, "checkpoint_seconds": 0.1}
+    map_heads(model, task, out=out, executor=ray, progress=progress, **asked)
+
+
+class Watching(Silence):
+    """Who was at work, and at how many units."""
+
+    def __init__(self) -> None:
+        self.processes: set[int] = set()
+        self.finished = 0
+
+    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
+        self.processes |= {one.pid for one in running}
+        self.finished += total * (done == total)  # a stage has ended
 
 
 class Killing(Silence):
@@ -78,14 +91,14 @@ def kill_drivers(root: Path, kills: int, chance: random.Random, address: str) ->
             [sys.executable, "-m", "support.ray_runs", "drive", str(root), str(out), address]
         )
         if killed < kills:
-            before = set(out.rglob("*.safetensors"))
-            while child.poll() is None and set(out.rglob("*.safetensors")) == before:
+            before = _handed_over(out)
+            while child.poll() is None and _handed_over(out) == before:
                 time.sleep(0.05)
             time.sleep(chance.uniform(0, 3))
             child.kill()
         if child.wait() == -signal.SIGKILL:
             killed += 1
-            inside += any((out / "parts").rglob("*.safetensors"))
+            inside += bool(_handed_over(out))
         else:
             assert child.returncode == 0
             same.append(same_numbers(root / "whole", out))
@@ -94,30 +107,35 @@ def kill_drivers(root: Path, kills: int, chance: random.Random, address: str) ->
     return {"killed": killed, "inside": inside, "same": same, "left": left}
 
 
+def _handed_over(out: Path) -> set[Path]:
+    return set((out / "parts").rglob("unit-*.json"))
+
+
 def compare(root: Path) -> dict[str, Any]:
     """All else that can be handed out, here and there: what differs."""
     model, task = str(root / "model"), str(root / "words.jsonl")
     here = load_model(model, dtype="float32")
     ray = Ray(exchange=(root / "exchange").as_uri(), load={"dtype": "float32"})
-    effects: dict[str, Any] = {"method": "ablate", "seeds": 2, "items": 6, "resume": True}
     shifts = [
         Relation(f"next{by}", "algorithmic", tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(60)))
         for by in range(1, 7)
     ]
     pieces = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
     related: dict[str, Any] = {"relations": [*shifts, pieces], "dynamic": True, "causal": ["next2"]}
+    watching = Watching()
     for name, which, executor in (("a", here, None), ("b", model, ray)):
         out = root / f"other-{name}"
         small: dict[str, Any] = {**ASKED, "updates": 5, "executor": executor}
         map_heads(which, task, out=out, **small)
-        map_heads(which, task, out=out, executor=executor, **effects)
-        validate_atlas(out, model=which, tasks=[task], executor=executor, **CHECKED)
+        validate_atlas(out, model=which, tasks=[task], executor=executor, progress=watching, **CHECKED)
         relate_heads(which, out=out, resume=True, executor=executor, **related)
     one, other = (Store.open(root / f"other-{name}") for name in "ab")
     return {
         "differ": _differences(one, other),
         "runs": len(one.runs),
         "exchange": (root / "exchange").exists(),
+        "processes": len(watching.processes),
+        "units": watching.finished,
     }
 
 
@@ -154,13 +172,8 @@ def refused(root: Path) -> dict[str, str]:
     requests: dict[str, tuple[Any, Ray, dict[str, Any]]] = {
         "no weights": (str(root / "empty"), Ray(), {}),
         "other settings": (str(root / "model"), Ray(load={"dtype": "float32"}), {"out": root / "other-b"}),
-        "too many GPUs": (str(root / "model"), Ray(gpus=2), {}),
+        "too many GPUs": (str(root / "model"), Ray(gpus=3), {}),
         "a loaded model": (load_model(str(root / "model")), Ray(), {}),
-        "memory of one process": (
-            str(root / "model"),
-            Ray(exchange="memory://there", load={"dtype": "float32"}),
-            {"seeds": 1},
-        ),
         "an odd exchange": (str(root / "model"), Ray(exchange="nothing-like-it://there"), {}),
     }
     for name, (model, ray, changes) in requests.items():
@@ -182,7 +195,8 @@ def main(root: Path, workers: int, drivers: int, seed: int) -> None:
     map_heads(model, str(root / "words.jsonl"), out=root / "whole", **ASKED)
     chance = random.Random(seed)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    context = ray.init(address="local", include_dashboard=False, num_cpus=2, log_to_driver=False)
+    # GPUs by name only: each worker has one to itself
+    context = ray.init(address="local", include_dashboard=False, num_cpus=2, num_gpus=2, log_to_driver=False)
     found = {
         "workers": kill_workers(root, workers, chance),
         "drivers": kill_drivers(root, drivers, chance, context.address_info["gcs_address"]),

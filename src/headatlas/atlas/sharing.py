@@ -17,14 +17,17 @@ from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
 from headatlas.atlas.layout import ATLAS, RESULTS, is_result, result_files, write_whole, writing
-from headatlas.core import AtlasError, RequestError, StoreError
+from headatlas.atlas.store import is_sound_file
+from headatlas.core import AtlasError, HeadatlasError, RequestError, StoreError, as_others_are
 
 __all__ = ["download_atlas", "pack_atlas", "unpack_atlas", "upload_atlas"]
 
 #: bytes of one file and of all of them: an atlas of a large model has some hundred MB
 _LARGEST, _MOST = 2**32, 2**35
-#: a file that was packed to less than this share of its size is no map
-_DENSEST = 1 / 2000
+#: a large file that was packed to less than this share of its size is no map
+_LARGE, _DENSEST = 2**20, 1 / 100
+#: the time of all files in a zip file: equal atlases are equal files, whatever the clock said
+_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def pack_atlas(folder: str | Path, file: str | Path) -> Path:
@@ -35,9 +38,11 @@ def pack_atlas(folder: str | Path, file: str | Path) -> Path:
         raise RequestError(f"{target} is there already; choose another --out.")
 
     def write(draft: Path) -> None:
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(draft, "w") as packed:
             for path in result_files(root):
-                packed.write(path, path.relative_to(root).as_posix())
+                member = zipfile.ZipInfo(path.relative_to(root).as_posix(), _TIME)
+                member.external_attr = 0o100644 << 16
+                packed.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
     write_whole(target, write)
     return target
@@ -54,9 +59,10 @@ def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
             def fill(root: Path) -> None:
                 for member in members:
                     own = root / member.filename
-                    own.parent.mkdir(parents=True, exist_ok=True)
-                    with packed.open(member) as here, own.open("wb") as there:
-                        shutil.copyfileobj(here, there)
+                    with writing(Path(folder)):
+                        own.parent.mkdir(parents=True, exist_ok=True)
+                        with packed.open(member) as here, own.open("wb") as there:
+                            shutil.copyfileobj(here, there)
 
             return _appear(Path(folder), fill, str(source))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
@@ -68,9 +74,10 @@ def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
 
 
 def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revision: str | None = None) -> str:
-    """Put an atlas on the hub as a dataset, private unless said otherwise; gives its address."""
+    """Put an atlas on the hub as a dataset, private unless said otherwise; gives its address. Of an atlas
+    that is there nothing is left."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+    from huggingface_hub.errors import HFValidationError
 
     root = Path(folder)
     open_atlas(root)
@@ -78,29 +85,40 @@ def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revisio
     hub = HfApi(library_name="headatlas")
     try:
         made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+        if private and hub.repo_info(made.repo_id, repo_type="dataset").private is False:
+            raise RequestError(f"{repo} is there already, for all to see; --public says that this is meant.")
         hub.upload_folder(
             repo_id=made.repo_id,
             repo_type="dataset",
             folder_path=root,
             revision=revision,
             allow_patterns=_patterns(),
+            delete_patterns=_patterns(),
             commit_message="An atlas of attention heads, made by headatlas",
         )
     except HFValidationError as error:
         raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
-    except (HfHubHTTPError, LocalTokenNotFoundError, OSError) as error:
+    except HeadatlasError:
+        raise
+    except Exception as error:  # the client has errors of its own for the network, and of others
         raise StoreError(f"{root} could not be put on the hub as {repo}: {_first(error)}") from None
     return str(made)
 
 
 def download_atlas(repo: str, folder: str | Path, *, revision: str | None = None) -> Path:
     """An atlas from the hub, as a folder."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.hf_api import RepoFile
 
     def fill(root: Path) -> None:
+        hub = HfApi(library_name="headatlas")
+        commit = hub.repo_info(repo, repo_type="dataset", revision=revision).sha
+        there = hub.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset")
+        files = [one for one in there if isinstance(one, RepoFile) and is_result(one.path)]
+        _require_size(((one.path, one.size) for one in files), f"{repo} on the hub")
         snapshot_download(
-            repo, repo_type="dataset", revision=revision, allow_patterns=_patterns(), local_dir=root
+            repo, repo_type="dataset", revision=commit, allow_patterns=_patterns(), local_dir=root
         )
         shutil.rmtree(root / ".cache", ignore_errors=True)  # the client's own notes
 
@@ -108,7 +126,9 @@ def download_atlas(repo: str, folder: str | Path, *, revision: str | None = None
         return _appear(Path(folder), fill, f"{repo} on the hub")
     except HFValidationError as error:
         raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except HeadatlasError:
+        raise
+    except Exception as error:  # as above
         raise AtlasError(f"{repo} could not be had from the hub: {_first(error)}") from None
 
 
@@ -127,12 +147,14 @@ def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
         raise AtlasError(f"{source} is no packed atlas: it holds {member.filename[:80]!r}.")
     if member.flag_bits & 1:
         raise AtlasError(f"{source} is encrypted.")
-    if member.compress_size < member.file_size * _DENSEST:
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise AtlasError(f"{source} is no packed atlas: {member.filename} is packed in an unusual way.")
+    if member.file_size > _LARGE and member.compress_size < member.file_size * _DENSEST:
         raise AtlasError(f"{source} is no packed atlas: {member.filename} is packed too densely.")
     return member
 
 
-def _require_size(files: Iterable[tuple[str, int]], source: Path) -> None:
+def _require_size(files: Iterable[tuple[str, int]], source: Path | str) -> None:
     seen: set[str] = set()
     total = 0
     for name, size in files:
@@ -162,9 +184,12 @@ def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
         ]
         if strange:
             raise AtlasError(f"{said} is no atlas: it holds {strange[0]!r}.")
+        for path in draft.rglob("*.safetensors"):
+            if not is_sound_file(path):
+                raise AtlasError(f"{path} is damaged.")
         open_atlas(draft)
         with writing(target):
-            draft.chmod(0o755)
+            as_others_are(draft)
             draft.rename(target)
     except AtlasError as error:
         raise type(error)(str(error).replace(str(draft), said)) from None

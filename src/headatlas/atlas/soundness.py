@@ -26,6 +26,8 @@ _MAYBE = {"type": ["string", "null"]}
 _NUMBER = {"type": "number"}
 _COUNTS = {"type": "array", "items": {**_WHOLE, "maximum": 100_000}, "maxItems": 100_000}
 _ANY = {"type": "object"}
+#: six times those of the largest model that is known
+_HEADS = 100_000
 
 
 def _form(needed: Mapping[str, Any] = {}, **known: Any) -> dict[str, Any]:
@@ -116,6 +118,11 @@ def require_form(kind: str, data: Any, where: Any) -> None:
         said = error.message if len(error.message) < 120 else f"{error.message[:60]} …"
         raise AtlasError(f"{where} is damaged: {f'{place}: ' if place else ''}{said}.")
     if kind == "atlas":
+        model = data["model"]
+        if any(len(model[one]) != model["layers"] for one in ("heads", "kv_heads", "head_dim")):
+            raise AtlasError(f"{where} is damaged: its model has not a number of heads for every layer.")
+        if sum(model["heads"]) > _HEADS:
+            raise AtlasError(f"{where} is damaged: no model has more than {_HEADS:,} heads.")
         keys = [(run["method"], run["task"]) for run in data["runs"]]
         if len(keys) > len(set(keys)):
             raise AtlasError(f"{where} is damaged: it names a run twice.")

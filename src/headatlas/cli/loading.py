@@ -42,7 +42,7 @@ def load_shown(
 
 
 def executor_named(
-    name: str, address: str | None, exchange: str | None, gpus: float | None, **load: Any
+    name: str, address: str | None, exchange: str | None, gpus: int | None, **load: Any
 ) -> Ray | None:
     """Who is to do the work: None for this process. `load`: how the model is loaded."""
     if name not in EXECUTORS:

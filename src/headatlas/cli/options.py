@@ -26,7 +26,10 @@ __all__ = [
 ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")]
 Dtype = Annotated[
     str,
-    typer.Option(help="auto, fast, float32, bfloat16, float16, float64, or float8 (on a GPU that has it)."),
+    typer.Option(
+        help="auto, fast, float32, bfloat16, float16, float64, float8 (on a GPU that has it), int8, int4 "
+        "(weights rounded by bitsandbytes)."
+    ),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")]
 DeviceMap = Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")]
@@ -43,7 +46,7 @@ Exchange = Annotated[
     str | None,
     typer.Option(help="Folder or URL (s3://…) that all Ray workers reach (default: parts in --out)."),
 ]
-Gpus = Annotated[float | None, typer.Option(help="GPUs of a Ray worker (default: 1 if there are any).")]
+Gpus = Annotated[int | None, typer.Option(help="GPUs of a Ray worker (default: 1 if there are any).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Out = Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the atlas in --out, or add to it.")]

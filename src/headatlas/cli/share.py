@@ -44,9 +44,7 @@ def unpack(
 def upload(
     folder: Folder,
     repo: Repo,
-    public: Annotated[
-        bool, typer.Option("--public", help="For all to see, if the repository is new.")
-    ] = False,
+    public: Annotated[bool, typer.Option("--public", help="For all to see.")] = False,
     revision: Revision = None,
 ) -> None:
     """Put an atlas on the hub, as the user who is logged in there (hf auth login)."""

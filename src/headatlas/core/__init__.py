@@ -14,6 +14,7 @@ from headatlas.core.errors import (
     TaskError,
     UnknownNameError,
 )
+from headatlas.core.files import as_others_are
 from headatlas.core.head import Head
 from headatlas.core.methods import EFFECT_METHODS, METHODS, method_named
 from headatlas.core.provenance import ModelSpec
@@ -40,6 +41,7 @@ __all__ = [
     "StoreError",
     "TaskError",
     "UnknownNameError",
+    "as_others_are",
     "method_named",
     "relation_words",
     "title_of",

@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from filelock import FileLock
 
-from headatlas.core import HeadatlasError, ModelSourceError
+from headatlas.core import HeadatlasError, ModelSourceError, as_others_are
 
 __all__ = ["EMBEDDED", "Embedded", "cache_folder"]
 
@@ -141,6 +142,7 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
         hashes = {file.name: _digest(file) for file in sorted(draft.iterdir())}
         manifest = {"model": name, "format": _FORMAT, "source": gguf.name, "sha256": hashes}
         (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+        as_others_are(draft)
         _flush(draft)
         return _put(draft, copy)
     except OSError as error:
@@ -163,8 +165,8 @@ def _flush(folder: Path) -> None:
 def _put(draft: Path, copy: Path) -> Path:
     """Rename the draft into place; a damaged copy that is there goes aside."""
     if copy.exists():
-        trash = Path(tempfile.mkdtemp(prefix=f".{copy.name}-broken-", dir=copy.parent))
-        copy.rename(trash / "copy")
-        shutil.rmtree(trash, ignore_errors=True)
+        aside = copy.with_name(f".{copy.name}-broken-{uuid4().hex}")
+        copy.rename(aside)  # it may be another user's: if it cannot be removed now, it will be by its owner
+        shutil.rmtree(aside, ignore_errors=True)
     draft.rename(copy)
     return copy

@@ -29,6 +29,8 @@ def fingerprint(hf: PreTrainedModel, exact: bool = False) -> str | None:
         kind = "float" if floats and not exact else str(tensor.dtype)
         digest.update(f"{name} {list(tensor.shape)} {kind};".encode())
         flat = tensor.detach()
+        if type(flat) is not torch.Tensor:  # packed (torchao): by what it stands for
+            flat = flat.dequantize()
         flat = flat.reshape(-1) if flat.is_contiguous() else flat.contiguous().reshape(-1)
         step = max(1, flat.numel() // _VALUES) | 1
         values = flat[::step].contiguous().cpu()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    PreTrainedModel,
+)
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -47,7 +54,7 @@ _FORWARD_ERRORS = (
     AssertionError,
     ImportError,
 )
-DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "float8")
+DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "float8", "int8", "int4")
 
 
 def load_model(
@@ -70,7 +77,9 @@ def load_model(
     model that is loaded already (then give its `tokenizer`; it is used as it is, in eval mode).
     `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
     and float32 elsewhere, `"float8"` is bfloat16 with the wide matrices in eight bits, on a GPU that has
-    them: the quickest fits, a little coarser. `device=None` takes an accelerator if there is one.
+    them: the quickest fits, a little coarser. `"int8"` and `"int4"` round the weights when they are loaded
+    (bitsandbytes), for models that fit no other way; `quantization_config` takes any other.
+    `device=None` takes an accelerator if there is one.
     `check=False` skips the self-check, for a model that has passed it before. Further options go to
     `from_pretrained` as they are.
 
@@ -81,6 +90,10 @@ def load_model(
         dtype = options.pop("torch_dtype")
     place = _device(device)
     kind = _dtype(dtype, place)
+    if isinstance(dtype, str) and dtype in ("int8", "int4"):
+        if quantization_config is not None:
+            raise RequestError(f"give dtype {dtype} or a quantization_config, not both.")
+        quantization_config = _rounded(dtype, kind)
     eight_bits = isinstance(dtype, str) and dtype == "float8"
     if eight_bits and (device_map is not None or quantization_config is not None):
         raise RequestError("dtype float8 is for a model that is on one GPU and not quantised already.")
@@ -127,6 +140,10 @@ def _prove(
     hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool, eight_bits: bool = False
 ) -> Model:
     outcome: SelfCheck | None = None
+    for module in hf.modules():
+        if getattr(module, "support_avx512bf16_for_cpu", False):
+            # bitsandbytes packs four-bit weights anew for a product that has no slopes
+            module.support_avx512bf16_for_cpu = False
     parameters, content = sum(p.numel() for p in hf.parameters()), fingerprint(hf)
     dtype = str(hf.dtype).removeprefix("torch.")
     if eight_bits:
@@ -252,7 +269,7 @@ def _refuse_other_kinds(config: Any, name: str, loaded: bool = False) -> None:
 def _dtype(dtype: str | torch.dtype, device: torch.device) -> str | torch.dtype:
     if isinstance(dtype, torch.dtype) or dtype == "auto":
         return dtype
-    if dtype == "fast":
+    if dtype in ("fast", "int8", "int4"):
         return torch.bfloat16 if _computes_in_bfloat16(device) else torch.float32
     if dtype == "float8":
         if not computes_in_float8(device):
@@ -265,6 +282,17 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> str | torch.dtype:
         raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
     found: torch.dtype = getattr(torch, dtype)
     return found
+
+
+def _rounded(dtype: str, compute: str | torch.dtype) -> BitsAndBytesConfig:
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise RequestError(
+            f"dtype {dtype} needs the package bitsandbytes (extra 'quantised'): pip install "
+            "'headatlas[quantised]'."
+        )
+    if dtype == "int8":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
 
 
 def _computes_in_bfloat16(device: torch.device) -> bool:

@@ -89,6 +89,8 @@ def plan_effects(method: str, tasks: Sequence[str], seeds: int) -> Plan:
             f"{task}: {method}" + (f", seed {seed}" if seed else ""),
             (effect_step(method, task, seed),),
             (effect_path(Path(), method, task, seed),),
+            (task,),
+            (effect_path(Path(), method, task, seed).parent,),
         )
         for task in tasks
         for seed in range(seeds)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import RequestError
-from headatlas.model import Model
+from headatlas.model import EMBEDDED, Model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.steps import Plan
 
@@ -50,6 +50,6 @@ def executed(
         raise RequestError("with an executor the atlas needs a folder (out).")
     if "tasks" in asked:
         asked = {**asked, "tasks": [replace(task, folder=task.folder.resolve()) for task in asked["tasks"]]}
-    where = str(Path(model).resolve()) if Path(model).exists() else model
+    where = str(Path(model).resolve()) if model not in EMBEDDED and Path(model).exists() else model
     executor.carry_out(Request(call, where, dtype, asked), plan, Path(out), progress or Silence())
     return open_atlas(out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
 import time
@@ -19,7 +18,15 @@ from transformers import GenerationConfig
 
 from headatlas._version import __version__
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import AtlasError, FitError, ModelRefusedError, RequestError, StoreError, UnknownNameError
+from headatlas.core import (
+    AtlasError,
+    FitError,
+    ModelRefusedError,
+    RequestError,
+    StoreError,
+    UnknownNameError,
+    as_others_are,
+)
 from headatlas.method import evaluate
 from headatlas.model import Model, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
@@ -143,7 +150,7 @@ def export_model(
         facts = {**exported.to_json(), "path": out.name, "headatlas": __version__, "model": atlas.spec.name}
         facts["values"] = [[None if np.isnan(g) else float(g) for g in row] for row in values]
         (place / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        _as_others_are(place)
+        as_others_are(place)
         place.rename(out)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
@@ -177,14 +184,6 @@ def _put_back(model: Model, weights: dict[str, torch.Tensor]) -> None:
     for name, weight in weights.items():
         module: Any = model.hf.get_submodule(name)
         module.weight.copy_(weight)
-
-
-def _as_others_are(place: Path) -> None:
-    """A temporary folder is for its owner alone, and so are some files in it; what is asked for is not."""
-    mask = os.umask(0)
-    os.umask(mask)
-    for path in (place, *place.rglob("*")):
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
 
 
 def _saved(hf: Any, tokenizer: Any, place: Path) -> None:

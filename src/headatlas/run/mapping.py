@@ -69,9 +69,9 @@ def map_heads(
         return executed(executor, "effects", model, "fast", asked, plan, out, progress)
     asked |= {"preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
+    asked["checkpoint_seconds"] = checkpoint_seconds
     if executor is not None:
         return executed(executor, "map", model, "fast", asked, plan_map(names, settings.seeds), out, progress)
-    asked["checkpoint_seconds"] = checkpoint_seconds
     return map_steps(model, out=out, resume=resume, progress=progress, **asked)
 
 
@@ -139,6 +139,8 @@ def plan_map(tasks: Sequence[str], seeds: int) -> Plan:
                 for fits in STAGES.values()
                 for fit in fits
             ),
+            (task,),
+            (fit_path(Path(), "gating", task, 0, "free").parent,),
         )
         for task in tasks
         for block in seed_blocks(range(seeds))

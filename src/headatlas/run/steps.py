@@ -32,14 +32,22 @@ def seed_blocks(seeds: Iterable[int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Some steps that one worker carries out; `makes` are the files of the atlas that they end in."""
+    """Some steps that one worker carries out; `makes` are the files of the atlas that they end in, `tasks`
+    those of the request's that they are about (none: all), `needs` the folders of the atlas that they read
+    (none: all)."""
 
     name: str
     steps: tuple[str, ...]
     makes: tuple[Path, ...]
+    tasks: tuple[str, ...] = ()
+    needs: tuple[Path, ...] = ()
 
     def is_done(self, root: Path) -> bool:
         return bool(self.makes) and all((root / path).exists() for path in self.makes)
+
+    def reads(self, name: str) -> bool:
+        """Is this file of the atlas one that the steps may look at?"""
+        return not self.needs or any(Path(name).is_relative_to(folder) for folder in self.needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +68,12 @@ class Plan:
     stages: Sequence[Sequence[Unit]]
     runs: Sequence[tuple[str, str]]  # (method, task) of what is made, in the order in which it was asked for
     passing: Sequence[Path] = ()  # files that are there until all is done
+
+    def left(self, stage: Sequence[Unit], root: Path) -> list[Unit]:
+        """The units of a stage that have something to do. What is there may have been made with other
+        settings: of each task that is done its first unit sees to that."""
+        done = {unit for unit in stage if unit.is_done(root)}
+        open_tasks = {unit.tasks for unit in stage if unit not in done}
+        first = {unit.tasks: unit for unit in reversed(stage)}
+        asks = {unit for tasks, unit in first.items() if tasks not in open_tasks}
+        return [unit for unit in stage if unit not in done or unit in asks]

@@ -78,13 +78,26 @@ def validate_atlas(
     if executor is None:
         return validate_steps(folder, model=model, tasks=tasks, progress=progress, **asked)
     atlas = open_atlas(folder)
-    wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
-    chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
-    wanted, names = [method_named(one) for one in wanted], [task.name for task in chosen]
+    chosen, wanted = _asked(atlas, tasks, methods, items, draws, retest)
+    _say_left_out(atlas, tasks, progress)
     asked["tasks"] = chosen
-    plan = plan_validation(atlas, names, wanted, retest)
+    plan = plan_validation(atlas, [task.name for task in chosen], wanted, retest)
     where = atlas.spec.name if model is None else model
     return executed(executor, "validate", where, _fitted_dtype(atlas), asked, plan, folder, progress)
+
+
+def _asked(
+    atlas: Atlas,
+    tasks: Sequence[str | Path | Task],
+    methods: Sequence[str] | None,
+    items: int,
+    draws: int,
+    retest: int,
+) -> tuple[list[Task], list[str]]:
+    """The tasks to be validated, and the methods beside gating."""
+    wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
+    chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
+    return chosen, [method_named(one) for one in wanted]
 
 
 def validate_steps(
@@ -102,15 +115,11 @@ def validate_steps(
 ) -> Atlas:
     """See `validate_atlas`."""
     atlas = open_atlas(folder)
-    wanted = [one for one in (methods if methods is not None else EFFECT_METHODS) if one != "gating"]
-    chosen = require_validation(atlas, tasks, wanted, items, draws, retest)
-    wanted = [method_named(one) for one in wanted]
+    chosen, wanted = _asked(atlas, tasks, methods, items, draws, retest)
     require_numbers(1, effect_items)
     loaded = _loaded(atlas, model)
     progress = progress or Silence()
-    left = [] if tasks else unknown_tasks(atlas)
-    if left:
-        progress.note(f"left out: {', '.join(left)}; {_OWN}")
+    _say_left_out(atlas, tasks, progress)
     with opened(loaded, folder, resume=True) as store:
         for task in chosen:
             run = atlas.run(task.name)
@@ -131,6 +140,12 @@ def validate_steps(
     return open_atlas(folder)
 
 
+def _say_left_out(atlas: Atlas, tasks: Sequence[str | Path | Task], progress: Progress | None) -> None:
+    left = [] if tasks else unknown_tasks(atlas)
+    if left and progress is not None:
+        progress.note(f"left out: {', '.join(left)}; {_OWN}")
+
+
 def _half_step(task: str, half: str) -> str:
     return f"half {half} of {task}"
 
@@ -147,14 +162,20 @@ def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], 
         for method in compared:
             if method not in atlas.methods(task):
                 made = (effect_path(Path(), method, task, 0),)
-                first.append(Unit(f"{task}: {method}", (effect_step(method, task, 0),), made))
+                first.append(Unit(f"{task}: {method}", (effect_step(method, task, 0),), made, (task,)))
         halves = "ab" if retest else ""
-        first += [Unit(f"{task}: half {one} of its items", (_half_step(task, one),), ()) for one in halves]
-        curves += [Unit(curve_step(task, one), (curve_step(task, one),), ()) for one in curve_names(compared)]
+        first += [_unit(f"{task}: half {one} of its items", _half_step(task, one), task) for one in halves]
+        curves += [
+            _unit(step, step, task) for step in (curve_step(task, one) for one in curve_names(compared))
+        ]
         runs += [(method, task) for method in [*compared, *(f"retest-{half}" for half in halves)]]
-        last.append(Unit(curve_step(task, ALL_CURVES), (curve_step(task, ALL_CURVES),), ()))
+        last.append(_unit(curve_step(task, ALL_CURVES), curve_step(task, ALL_CURVES), task))
         passing += [curve_path(task, one) for one in curve_names(compared)]
     return Plan([stage for stage in (first, curves, last) if stage], runs, passing)
+
+
+def _unit(name: str, step: str, task: str) -> Unit:
+    return Unit(name, (step,), (), (task,))
 
 
 def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:

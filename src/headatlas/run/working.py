@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from headatlas.atlas import Store
-from headatlas.core import HeadatlasError
+from headatlas.core import HeadatlasError, StoreError
 from headatlas.method import Step
 from headatlas.model import Model, load_model
 from headatlas.run.effects import measure_effects
@@ -40,14 +43,15 @@ _TELL = 0.5
 @dataclass(frozen=True, slots=True)
 class Job:
     """A request, as every worker gets it, with the name of the atlas, how the model is loaded, where results
-    go, and how many of a CPU's cores a worker has."""
+    go and under which name, how many of a CPU's cores a worker has, and how often it hands over."""
 
     request: Request
     out: str
     load: Mapping[str, Any]
     place: str
+    name: str
     threads: int
-    checkpoint_seconds: float = 30.0
+    handing_seconds: float
 
 
 def _validate(model: Model, *, out: Path, resume: bool, **asked: Any) -> None:
@@ -67,26 +71,49 @@ _LOADED: dict[str, Model] = {}
 def carry_out(job: Job, unit: Unit, tell: Tell) -> dict[str, Any]:
     """Do the steps of a unit. Gives nothing, or the sentence that stands against it."""
     began = time.monotonic()
-    with TemporaryDirectory(prefix="headatlas-") as name:
+    with _own_folder() as folder:
         try:
-            _do(job, unit, tell, Path(name))
+            _do(job, unit, tell, folder)
         except HeadatlasError as error:  # about the atlas, not about a folder that nobody knows
-            return {"error": type(error).__name__, "text": str(error).replace(name, job.out)}
+            return {"error": type(error).__name__, "text": str(error).replace(str(folder), job.out)}
     return {"seconds": time.monotonic() - began}
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder for this unit. Those of workers that were killed are removed: nobody holds their locks."""
+    root = Path(gettempdir()) / f"headatlas-workers-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    if root.is_symlink() or root.stat().st_uid != os.getuid():
+        raise StoreError(f"{root} belongs to somebody else; TMPDIR says where workers work.")
+    with FileLock(root / "turn"):
+        for left in root.glob("*.lock"):
+            with suppress(Timeout), FileLock(left, timeout=0):
+                shutil.rmtree(left.with_suffix(""), ignore_errors=True)
+                left.unlink()
+        folder = Path(mkdtemp(dir=root))
+        held = FileLock(f"{folder}.lock")
+        held.acquire()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(held.lock_file).unlink(missing_ok=True)
+        held.release()
 
 
 def _do(job: Job, unit: Unit, tell: Tell, folder: Path) -> None:
     torch.set_num_threads(job.threads)
-    exchange = Exchange(job.place)
-    known = exchange.begin(unit.name, folder)
-    progress = _Telling(unit, tell, lambda: exchange.hand_over(unit.name, folder, known), job)
+    exchange = Exchange(job.place, job.name)
+    exchange.begin(unit.name, folder, unit.reads)
+    progress = _Telling(unit, tell, lambda: exchange.hand_over(unit.name, folder), job)
     progress.say("loading the model")
     asked = dict(job.request.asked)
-    if job.request.call == "map":
-        asked["checkpoint_seconds"] = job.checkpoint_seconds
+    if unit.tasks:
+        asked["tasks"] = [task for task in asked["tasks"] if task.name in unit.tasks]
     asked |= {"out": folder, "resume": Store.exists(folder), "progress": progress}
     CALLS[job.request.call](_model(job), only=unit.steps, **asked)
-    exchange.hand_over(unit.name, folder, known)
+    exchange.hand_over(unit.name, folder)
 
 
 def _model(job: Job) -> Model:
@@ -118,7 +145,7 @@ class _Telling:
         if now - self._told >= _TELL or done == total:
             self._told = now
             self.tell(self._seen, [])
-        if now - self._handed >= self.job.checkpoint_seconds:
+        if now - self._handed >= self.job.handing_seconds:
             self._handed = now
             self.hand_over()
 

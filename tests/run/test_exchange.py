@@ -1,0 +1,185 @@
+"""What workers hand over: a folder as it is at one moment, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from headatlas import StoreError
+from headatlas.atlas import Store
+from headatlas.run.exchange import Exchange
+from headatlas.run.executing import Request
+from headatlas.run.mapping import plan_map
+from headatlas.run.requests import distinct_tasks
+from headatlas.run.working import Job, carry_out
+from support.planted import word_tokenizer
+from support.small_run import same_numbers, small_run, write_task
+from support.tiny import build_tiny
+
+
+class KilledError(BaseException):
+    """Nothing in the code under test may catch it."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("exchange")
+    build_tiny("llama").save_pretrained(root / "model")
+    word_tokenizer(100).save_pretrained(root / "model")
+    write_task(root / "words.jsonl")
+    write_task(root / "others.jsonl", seed=1)
+    small_run(str(root / "model"), root / "words.jsonl", root / "whole", seeds=3)
+    return root
+
+
+def job_for(root, place, **changes):
+    asked = {
+        "tasks": distinct_tasks([str(root / "words.jsonl"), str(root / "others.jsonl")]),
+        "max_tokens": None, "preset": "quick", "seeds": 3, "updates": 5, "batch": 4, "objective": None,
+        "checkpoint_seconds": 0.0, **changes,
+    }  # fmt: skip
+    request = Request("map", str(root / "model"), "fast", asked)
+    return Job(request, "atlas", {"dtype": "fast"}, str(place), "it", torch.get_num_threads(), 0.0)
+
+
+UNIT = plan_map(["words"], 3).stages[0][0]
+
+
+def published(place):
+    exchange = Exchange(str(place), "it")
+    (place / "nothing").mkdir(parents=True)
+    exchange.publish(place / "nothing")
+    return exchange
+
+
+def fetched(exchange, folder, unit=UNIT):
+    folder.mkdir()
+    assert exchange.fetch(unit.name, folder)
+    return folder
+
+
+def test_a_worker_killed_at_any_moment_of_a_hand_over(root, tmp_path, monkeypatch):
+    """Before and in the middle of every single file; every second one, for time."""
+    plain, count = Exchange._put, 0
+
+    def counting(self, data, name):
+        nonlocal count
+        count += 1
+        plain(self, data, name)
+
+    monkeypatch.setattr(Exchange, "_put", counting)
+    exchange = published(tmp_path / "count")
+    assert carry_out(job_for(root, tmp_path / "count"), UNIT, lambda *told: None).keys() == {"seconds"}
+    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "counted"))
+    assert count > 40
+    for moment in range(1, count - 1, 2):
+        done, half = 0, moment % 4 == 1
+
+        def deadly(self, data, name, moment=moment, half=half):
+            nonlocal done
+            if done == moment:
+                if half:  # a file system that shows what is half written
+                    self._files.pipe_file(f"{self._root}/{name}", data[: len(data) // 2])
+                raise KilledError
+            plain(self, data, name)
+            done += 1
+
+        place = tmp_path / f"{moment}"
+        monkeypatch.setattr(Exchange, "_put", plain)
+        exchange = published(place)
+        monkeypatch.setattr(Exchange, "_put", deadly)
+        with pytest.raises(KilledError):
+            carry_out(job_for(root, place), UNIT, lambda *told: None)
+        monkeypatch.setattr(Exchange, "_put", plain)
+        carry_out(job_for(root, place), UNIT, lambda *told: None)
+        assert same_numbers(root / "whole", fetched(exchange, place / "made")), moment
+
+
+def test_what_is_damaged_is_made_again_and_not_taken_over(root, tmp_path):
+    exchange = published(tmp_path)
+    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
+    one = max((tmp_path / "it").glob("unit-*/*"), key=lambda path: path.stat().st_size)
+    one.write_bytes(one.read_bytes()[:100])
+    (tmp_path / "half").mkdir()
+    assert not exchange.fetch(UNIT.name, tmp_path / "half")
+    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
+    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "made"))
+
+
+def test_a_unit_has_to_do_with_its_own_task_alone(root, tmp_path, monkeypatch):
+    """Tasks that others see to are neither read nor measured."""
+    measured = []
+    plain = Store.update
+    monkeypatch.setattr(
+        Store, "update", lambda store, run, **what: measured.append(run.task) or plain(store, run, **what)
+    )
+    exchange = published(tmp_path)
+    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
+    assert measured == ["words"]
+    assert [task for _, task in Store.open(fetched(exchange, tmp_path / "made")).runs] == ["words"]
+
+
+def test_a_unit_reads_of_the_atlas_what_it_needs(root, tmp_path):
+    """Of an atlas with two tasks the files of one; seeds are added to it."""
+    tasks = [str(root / name) for name in ("words.jsonl", "others.jsonl")]
+    small_run(str(root / "model"), tasks[0], tmp_path / "atlas", seeds=2)
+    small_run(str(root / "model"), tasks[1], tmp_path / "atlas", seeds=2, resume=True)
+    exchange = Exchange(str(tmp_path / "place"), "it")
+    exchange.publish(tmp_path / "atlas")
+    (tmp_path / "seen").mkdir()
+    exchange.begin(UNIT.name, tmp_path / "seen", UNIT.reads)
+    seen = {path.parent.name for path in (tmp_path / "seen").rglob("*.safetensors")}
+    assert seen == {"words"} and (tmp_path / "seen" / "atlas.json").exists()
+    found = carry_out(job_for(root, tmp_path / "place"), UNIT, lambda *told: None)
+    assert "error" not in found
+    made = {path.name for path in fetched(exchange, tmp_path / "made").rglob("*.safetensors")}
+    assert made == {"2-free.safetensors", "2-retain.safetensors", "2-remove.safetensors"}
+
+
+def test_others_at_the_same_place_are_left_alone(tmp_path):
+    (tmp_path / "place" / "base").mkdir(parents=True)
+    (tmp_path / "place" / "base" / "thesis.txt").write_text("mine")
+    one, other = (Exchange(str(tmp_path / "place"), name) for name in ("one", "other"))
+    for exchange in (one, other):
+        (tmp_path / "nothing").mkdir(exist_ok=True)
+        exchange.publish(tmp_path / "nothing")
+    one.clear()
+    assert (tmp_path / "place" / "base" / "thesis.txt").read_text() == "mine"
+    other.begin("unit", tmp_path / "nothing", lambda name: True)
+
+
+def test_a_place_that_only_the_driver_reaches_is_known_at_once(tmp_path):
+    with pytest.raises(StoreError, match="driver and workers reach"):
+        Exchange(str(tmp_path / "elsewhere"), "it").begin("unit", tmp_path, lambda name: True)
+
+
+@pytest.mark.parametrize("name", ["../out.safetensors", "/etc/passwd", "fits/../../x.safetensors", "run.sh"])
+def test_nothing_is_written_outside_the_folder(tmp_path, name):
+    exchange = published(tmp_path / "place")
+    (tmp_path / "place" / "it" / "base.json").write_text(json.dumps({name: "0" * 64}))
+    with pytest.raises(StoreError, match="not one of an atlas"):
+        exchange.begin("unit", tmp_path / "own", lambda name: True)
+
+
+def test_folders_of_killed_workers_are_removed(root, tmp_path, monkeypatch):
+    monkeypatch.setattr("headatlas.run.working.gettempdir", lambda: str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    published(tmp_path / "place")
+
+    def stop(*told):
+        raise KilledError
+
+    def killed(folder, ignore_errors=True):
+        pass  # nothing is tidied up by a process that is gone
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headatlas.run.working.shutil.rmtree", killed)
+        with pytest.raises(KilledError):
+            carry_out(job_for(root, tmp_path / "place"), UNIT, stop)
+    (workers,) = (tmp_path / "tmp").iterdir()
+    (left,) = [path for path in workers.iterdir() if path.is_dir()]
+    (workers / f"{left.name}.lock").touch()  # as a killed process leaves it: there, and held by nobody
+    carry_out(job_for(root, tmp_path / "place"), UNIT, lambda *told: None)
+    assert [path.name for path in workers.iterdir()] == ["turn"]
