@@ -3,11 +3,12 @@
 python bench/scaling.py --out docs/scaling.md
 
     seconds  = tokens · (4 · parameters of the blocks / rate + layers · width · passing)
-    memory   = 2 bytes · parameters + tokens of a pass · layers · width · kept
+    memory   = 2 bytes · parameters + held · tokens of a pass · layers · width · kept
 
 `rate` is how many operations per second matrix products get, `passing` what reading and writing between them
 costs for each number of the stream. On an H200 the two come from two of the updates that `gating_gpu.py`
-timed (256 × 40 and 32 × 256); all others are predicted. `kept` is what a pass keeps for its backward pass.
+timed (256 × 40 and 32 × 256); all others are predicted. `kept` is what a pass keeps for its backward pass,
+from one of those that `memory_gpu.py` measured; `held` is how much more the allocator holds for it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ PRESETS = {"quick": (25 + 2 * 50) * 6 * ROW, "paper": (500 + 2 * 500) * 64 * ROW
 #: times as long as with compiled blocks
 PLAIN = 1.5
 H200 = 141e9 / GIB
+#: the pass of which `kept` is taken
+_KNOWN = ("Llama-3.2-3B", 2048)
 #: of a GPU's memory that is filled
 FILLED = 0.9
 
@@ -115,16 +118,43 @@ def checked(cost: Cost, found: dict[str, Any]) -> list[list[str]]:
     return lines
 
 
-def kept(found: dict[str, Any]) -> float:
-    """Bytes of each number that a pass keeps, of the update that was measured in passes of known size."""
-    one = next(
-        one
-        for one in found["speed"]["updates"]
-        if one["variant"] == "recorded" and one["case"] == "syntax-like, large"
-    )
-    rows, tokens, _ = one["shape"]
-    pieces = 4
-    return float(one["peak_gib"] * GIB / (rows * tokens / pieces) / Shape("Llama-3.2-3B").stream)
+@dataclass(frozen=True)
+class Memory:
+    kept: float
+    held: float
+
+    def numbers(self, shape: Shape, tokens: int) -> float:
+        """GiB."""
+        return tokens * shape.stream * self.kept / GIB
+
+    @classmethod
+    def of(cls, passes: list[dict[str, Any]]) -> Memory:
+        one = next(one for one in passes if (one["shape"], one["tokens_per_pass"]) == _KNOWN)
+        stream = Shape(one["shape"]).stream
+        return cls(
+            one["allocated_gib"] * GIB / one["tokens_per_pass"] / stream,
+            max(one["reserved_gib"] / one["allocated_gib"] for one in passes),
+        )
+
+
+def remembered(memory: Memory, passes: list[dict[str, Any]]) -> list[list[str]]:
+    lines = []
+    for one in passes:
+        shape, tokens = Shape(one["shape"]), one["tokens_per_pass"]
+        predicted, taken = memory.numbers(shape, tokens), one["allocated_gib"]
+        weights = 2 * shape.parameters / GIB
+        lines.append(
+            [
+                f"{shape.name}, {tokens:,} tokens",
+                f"{one['weights_gib']:.1f}, {weights:.1f}",
+                f"{taken:.1f}",
+                f"{predicted:.1f}",
+                f"{predicted / taken:.2f}",
+                f"{one['reserved_gib']:.1f}",
+                f"{memory.held * predicted:.1f}",
+            ]
+        )
+    return lines
 
 
 def time_of(seconds: float) -> str:
@@ -133,13 +163,13 @@ def time_of(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def estimates(cost: Cost, bytes_kept: float) -> list[list[str]]:
+def estimates(cost: Cost, memory: Memory) -> list[list[str]]:
     lines = []
     for name in HEADS:
         shape = Shape(name)
         weights = 2 * shape.parameters / GIB
-        pass_gib = 1024 * shape.stream * bytes_kept / GIB
-        gpus = int(np.ceil((weights + 2.2 * pass_gib) / (FILLED * H200)))
+        pass_gib = memory.held * memory.numbers(shape, 1024)
+        gpus = int(np.ceil((weights + pass_gib) / (FILLED * H200)))
         times = {preset: cost.seconds(shape, 10 * tokens) for preset, tokens in PRESETS.items()}
         times["quick"] *= PLAIN  # too short to be compiled
         lines.append(
@@ -167,7 +197,8 @@ def reading(found: dict[str, Any]) -> list[list[str]]:
 
 def page() -> list[str]:
     found, read, cpu = (numbers(f"{name}.json") for name in ("gating-gpu", "relations-gpu", "gating-cpu"))
-    cost, bytes_kept = Cost.of(found), kept(found)
+    passes = numbers("memory-gpu.json")["passes"]
+    cost, memory = Cost.of(found), Memory.of(passes)
     rates = [one["operations"] / one["seconds"]["ours"] for one in cpu["results"]]
     slow = float(np.mean(rates))
     small = Shape("SmolLM2-135M")
@@ -183,17 +214,35 @@ def page() -> list[str]:
         "",
         "```",
         "seconds = tokens · (4 · parameters of the blocks / rate + layers · width · passing)",
-        "memory  = 2 bytes · parameters + tokens of a pass · layers · width · kept",
+        "memory  = 2 bytes · parameters + held · tokens of a pass · layers · width · kept",
         "tokens  = seeds · (updates of the free fit + 2 · those of the pressed fit) · rows · tokens of a row",
         "```",
         "",
         f"On {found['machine']}, torch {found['torch']}, in bfloat16: rate {cost.rate / 1e12:.0f} TFLOP/s, "
-        f"passing {1e12 * cost.passing:.0f} ps, kept {bytes_kept:.0f} bytes. Rate and passing are taken from "
-        "two updates of a 3B shape (256 × 40 and 32 × 256) and their profiles; the other lines are "
+        f"passing {1e12 * cost.passing:.0f} ps, kept {memory.kept:.0f} bytes, "
+        f"held {memory.held:.1f} times that. Rate and "
+        "passing are taken from two updates of a 3B shape (256 × 40 and 32 × 256) and their profiles, kept "
+        "from one of its passes (2,048 tokens), held is the most that was seen; the other lines are "
         "predictions. Blocks are compiled in all of them, as they are where a stage is long; where it is "
         f"not, as with quick, an update takes about {PLAIN:g} times as long.",
         "",
         *table(["an update", "measured, s", "by the model, s", "ratio"], checked(cost, found)),
+        "",
+        "And memory, in GiB: weights (measured, by the model), the numbers of a fit above them, and what the "
+        "allocator holds for those if it may. A GPU with less has smaller passes, not a failed fit.",
+        "",
+        *table(
+            [
+                "a pass",
+                "weights",
+                "numbers, measured",
+                "by the model",
+                "ratio",
+                "held, measured",
+                "by the model",
+            ],
+            remembered(memory, passes),
+        ),
         "",
         f"On two cores ({cpu['machine']}, SmolLM2): {slow / 1e9:.0f} GFLOP/s of 4 · parameters · tokens, so "
         f"ten seeds of syntax take: {here}.",
@@ -214,14 +263,14 @@ def page() -> list[str]:
             [
                 "shape",
                 "weights, GiB",
-                "a pass of 1,024 tokens, GiB",
+                "held for passes of 1,024 tokens, GiB",
                 "GPUs",
                 "a task, quick",
                 "a task, paper",
                 "a thousand tasks, quick, GPU h",
                 "paper, GPU h",
             ],
-            estimates(cost, bytes_kept),
+            estimates(cost, memory),
         ),
         "",
         f"Relations from weights ({read['relations']} relations, {read['pairs']:,} pairs; measured for 8B, "
@@ -230,9 +279,9 @@ def page() -> list[str]:
         *table(["shape", "heads", "all relations"], reading(read)),
         "",
         "What follows: up to 8B a task is a matter of seconds (quick) or half an hour (paper) on one GPU. "
-        "For 70B take `quick` for many tasks and `paper` for those that matter. For 405B quantised weights "
-        "save half or three quarters of the GPUs; gates are fitted in the model's compute dtype all the "
-        "same.",
+        "For 70B take `quick` for many tasks and `paper` for those that matter. For 405B weights in eight or "
+        "four bits (`--dtype int8`, `int4`) save half or three quarters of the GPUs that hold them; gates "
+        "are fitted in the model's compute dtype all the same.",
         "",
     ]
 

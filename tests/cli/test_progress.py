@@ -1,0 +1,52 @@
+"""The view of many workers: a bar for each unit that is at work, one for all; lines where no terminal is."""
+
+from __future__ import annotations
+
+import re
+
+from headatlas.cli.progress import ShownProgress
+from headatlas.run import Seen
+
+WORK = [
+    ([Seen("math, seeds 0 to 4", "loading the model", 0, 0, 1)], 0, 3),
+    (
+        [
+            Seen("math, seeds 0 to 4", "free, loss 0.500", 20, 50, 1),
+            Seen("syntax, seeds 0 to 4", "pressed, loss 0.250", 7, 50, 2),
+        ],
+        0,
+        3,
+    ),
+    ([Seen("syntax, seeds 0 to 4", "pressed, loss 0.125", 30, 50, 2)], 2, 3),
+    ([], 3, 3),
+]
+
+
+def shown(capsys, monkeypatch, terminal):
+    monkeypatch.setenv("COLUMNS", "120")
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    frames = []
+    with ShownProgress() as progress:
+        for running, done, total in WORK:
+            progress.units(running, done, total)
+            if terminal:
+                progress._bars.refresh()
+            frames.append(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err))
+    return frames
+
+
+def test_on_a_terminal_each_unit_has_a_bar(capsys, monkeypatch):
+    loading, two, one, none = (frame.rsplit("all units", 1)[-1] for frame in shown(capsys, monkeypatch, True))
+    assert "loading the model" in loading
+    assert re.search(r"math, seeds 0 to 4 .*20/50 +free, loss 0.500", two)
+    assert re.search(r"syntax, seeds 0 to 4 .*7/50 +pressed, loss 0.250", two) and "0/3" in two
+    assert "math" not in one and re.search(r"syntax.*30/50 +pressed, loss 0.125", one) and "2/3" in one
+    assert "syntax" not in none and "3/3" in none
+
+
+def test_elsewhere_a_line_when_a_unit_is_done(capsys, monkeypatch):
+    said = "".join(shown(capsys, monkeypatch, False)).splitlines()
+    assert said == ["0 of 3 units done", "2 of 3 units done", "3 of 3 units done"]
