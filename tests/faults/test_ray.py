@@ -1,4 +1,4 @@
-"""Many machines: the same numbers as here, whoever is killed. A cluster of this machine, real processes."""
+"""Many machines: the same numbers as here, whoever is killed. A cluster of two nodes, real processes."""
 
 from __future__ import annotations
 
@@ -46,6 +46,10 @@ def test_killed_drivers_go_on(found):
     assert killed["left"] == []
 
 
+def test_a_node_that_goes_away_costs_nothing_but_time(found):
+    assert found["node"] == {"cut": True, "lost": 1, "same": True}
+
+
 def test_all_that_can_be_handed_out_is_the_same(found):
     """Gates, effects, two halves, curves, relations by weights and in texts, salient tokens, heads off;
     handed over at a URL, of which nothing is left."""
@@ -63,7 +67,7 @@ def test_a_worker_keeps_its_model_and_its_gpu(found):
     [
         ("no weights", "ModelSourceError: the folder"),
         ("other settings", "made with free updates 5 instead of 7"),
-        ("too many GPUs", "a worker takes 3 GPUs, and no machine of the cluster has more than 2"),
+        ("too many GPUs", "a worker takes 2 GPUs, and no machine of the cluster has more than 1"),
         ("a loaded model", "workers load the model themselves"),
         ("an odd exchange", "cannot be used to hand results over"),
     ],

@@ -1,7 +1,8 @@
 """Small runs on Ray beside the same ones here: python -m support.ray_runs FOLDER WORKERS DRIVERS SEED.
 
-One cluster of this machine. So many workers and drivers are killed at random moments, every run is carried to
-its end; then the other methods, a validation, relations, and requests that cannot be met. Prints JSON.
+A cluster of two nodes on this machine. So many workers and drivers are killed at random moments, every run is
+carried to its end; then a validation, relations, requests that cannot be met, and a node that goes away.
+Prints JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,24 @@ def kill_drivers(root: Path, kills: int, chance: random.Random, address: str) ->
     return {"killed": killed, "inside": inside, "same": same, "left": left}
 
 
+def kill_node(root: Path, remove: Callable[[], None]) -> dict[str, Any]:
+    """The node goes away while both are at a fit."""
+
+    class Cutting(Killing):
+        def units(self, running: Sequence[Seen], done: int, total: int) -> None:
+            if self.left and sum(one.done > 20 for one in running) == 2:
+                self.left = 0
+                remove()
+
+    progress = Cutting(1, random.Random(0))
+    on_ray(root, root / "node", None, progress)
+    return {
+        "cut": not progress.left,
+        "lost": progress.lost,
+        "same": same_numbers(root / "whole", root / "node"),
+    }
+
+
 def _handed_over(out: Path) -> set[Path]:
     return set((out / "parts").rglob("unit-*.json"))
 
@@ -172,7 +191,7 @@ def refused(root: Path) -> dict[str, str]:
     requests: dict[str, tuple[Any, Ray, dict[str, Any]]] = {
         "no weights": (str(root / "empty"), Ray(), {}),
         "other settings": (str(root / "model"), Ray(load={"dtype": "float32"}), {"out": root / "other-b"}),
-        "too many GPUs": (str(root / "model"), Ray(gpus=3), {}),
+        "too many GPUs": (str(root / "model"), Ray(gpus=2), {}),
         "a loaded model": (load_model(str(root / "model")), Ray(), {}),
         "an odd exchange": (str(root / "model"), Ray(exchange="nothing-like-it://there"), {}),
     }
@@ -186,6 +205,7 @@ def refused(root: Path) -> dict[str, str]:
 
 def main(root: Path, workers: int, drivers: int, seed: int) -> None:
     import ray
+    from ray.cluster_utils import Cluster
 
     torch.set_num_threads(1)
     build_tiny("llama").save_pretrained(root / "model")
@@ -196,14 +216,19 @@ def main(root: Path, workers: int, drivers: int, seed: int) -> None:
     chance = random.Random(seed)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # GPUs by name only: each worker has one to itself
-    context = ray.init(address="local", include_dashboard=False, num_cpus=2, num_gpus=2, log_to_driver=False)
+    has: dict[str, Any] = {"num_cpus": 1, "num_gpus": 1}
+    cluster = Cluster(initialize_head=True, head_node_args={**has, "include_dashboard": False})
+    node = cluster.add_node(**has)
+    ray.init(address=cluster.address, log_to_driver=False)
     found = {
         "workers": kill_workers(root, workers, chance),
-        "drivers": kill_drivers(root, drivers, chance, context.address_info["gcs_address"]),
+        "drivers": kill_drivers(root, drivers, chance, cluster.address),
         "others": compare(root),
         "refused": refused(root),
+        "node": kill_node(root, lambda: cluster.remove_node(node)),
     }
     ray.shutdown()
+    cluster.shutdown()
     print(json.dumps(found))
 
 
