@@ -1,4 +1,4 @@
-"""The atlases whose pages are tested: a ragged one with hard tokens, SmolLM2's own, a large one."""
+"""The atlases whose pages are tested: a ragged one with hard tokens, the gallery's, a large one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headatlas import load_model, map_heads, relate_heads
-from headatlas.atlas import Atlas, Fit, Run, ScoreMap
+from headatlas.atlas import Atlas, Fit, Run, ScoreMap, open_atlas, unpack_atlas
 from headatlas.page import write_page
 from page.test_payload import some_atlas, with_tokens
 from support.atlases import spec_of
 
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 LAYERS, HEADS, TASKS, SEEDS = 80, 64, 6, 10
 CATEGORIES = ["algorithmic"] * 6 + ["knowledge"] * 6 + ["linguistic"] * 9 + ["translation"] * 4
 
@@ -49,16 +49,6 @@ def large_atlas():
     return Atlas(spec, runs, fits, scores=scores, notes={"salient": (tokens, {"texts": texts})})
 
 
-def real_atlas(folder: Path) -> Atlas:
-    """SmolLM2, real tasks, relations and effects; few updates, because roles are not what is tested here."""
-    model = load_model("smollm2", dtype="fast", check=False)
-    out = folder / "smollm2"
-    map_heads(model, ["syntax", "aba"], out=out, seeds=2, updates=2, batch=2)
-    map_heads(model, "aba", method="attribute-gradient", items=4, out=out, resume=True)
-    names = ["copying", "past-tense", "country-capital"]
-    return relate_heads(model, names, out=out, source="first_mlp", resume=True)
-
-
 @dataclass(frozen=True)
 class Subject:
     name: str
@@ -78,10 +68,11 @@ SUBJECTS = ("ragged", "smollm2", "large")
 
 
 def make_subject(name: str, folder: Path) -> Subject:
-    if name == "ragged":
-        atlas = with_tokens(some_atlas((6, 6, 0, 6, 4), seeds=4))
-    else:
-        atlas = real_atlas(folder) if name == "smollm2" else large_atlas()
+    if name == "smollm2":  # the page that goes with the documentation
+        return Subject(
+            name, open_atlas(unpack_atlas(GALLERY / "atlas.zip", folder / name)), GALLERY / "atlas.html"
+        )
+    atlas = with_tokens(some_atlas((6, 6, 0, 6, 4), seeds=4)) if name == "ragged" else large_atlas()
     with pytest.MonkeyPatch.context() as patch:
         if name == "large":
             patch.setattr("headatlas.page.payload.find", lambda atlas: [])  # tests of its own; a minute here

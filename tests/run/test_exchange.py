@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
-from headatlas import StoreError
+from headatlas import StoreError, load_model
 from headatlas.atlas import Store
+from headatlas.run.effects import measure_effects, plan_effects
 from headatlas.run.exchange import Exchange
 from headatlas.run.executing import Request
 from headatlas.run.mapping import plan_map
@@ -119,6 +121,30 @@ def test_a_unit_has_to_do_with_its_own_task_alone(root, tmp_path, monkeypatch):
     carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
     assert measured == ["words"]
     assert [task for _, task in Store.open(fetched(exchange, tmp_path / "made")).runs] == ["words"]
+
+
+def test_effects_unit_by_unit(root, tmp_path):
+    """As measured here in one go."""
+    tasks = distinct_tasks([str(root / "words.jsonl"), str(root / "others.jsonl")])
+    asked = {"tasks": tasks, "max_tokens": None, "method": "ablate-zero", "seeds": 2, "items": 6}
+    request = Request("effects", str(root / "model"), "fast", asked)
+    job = Job(request, "atlas", {"dtype": "fast"}, str(tmp_path), "it", torch.get_num_threads(), 0.0)
+    exchange = published(tmp_path)
+    names = [task.name for task in tasks]
+    units = plan_effects("ablate-zero", names, 2).stages[0]
+    assert len(units) == 4
+    measure_effects(load_model(str(root / "model"), dtype="fast"), out=tmp_path / "here", resume=False,
+                    progress=None, **asked)  # fmt: skip
+    here = Store.open(tmp_path / "here")
+    for number, unit in enumerate(units):
+        assert "error" not in carry_out(job, unit, lambda *told: None)
+        there = Store.open(fetched(exchange, tmp_path / f"made{number}", unit))
+        (run,) = there.runs.values()
+        (effect,) = there.read_effects(run)
+        (same,) = [
+            one for one in here.read_effects(here.runs[run.method, run.task]) if one.seed == effect.seed
+        ]
+        assert np.array_equal(effect.values, same.values)
 
 
 def test_a_unit_reads_of_the_atlas_what_it_needs(root, tmp_path):
