@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("tutorial"))
     parser.add_argument("--fast", action="store_true", help="few updates of one seed: to see that it works")
     arguments = parser.parse_args()
-    arguments.out.mkdir(exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
 
     # 1. The task: one line for each question. Two worked examples make clear what is asked.
     task = arguments.out / "plural.jsonl"

@@ -3,7 +3,7 @@
     python docs/tutorials/2_read_a_head.py --out tutorial
 
 No training and no text: what a head would write for a token follows from its weights. A head that turns
-France into Paris, Spain into Madrid and so on implements the relation country-capital. Some minutes on two
+Spain into Madrid, Japan into Tokyo and so on implements the relation country-capital. Some minutes on two
 cores, most of them for the tokens that heads amplify.
 """
 
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("tutorial"))
     parser.add_argument("--fast", action="store_true", help="without the tokens that heads amplify")
     arguments = parser.parse_args()
-    arguments.out.mkdir(exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
 
     # 1. Scores: of the pairs of a relation, how many does the head have among its top tokens?
     model = headatlas.load_model("smollm2", dtype="float32")
@@ -49,7 +49,7 @@ def main() -> None:
     values, writes = model.value_output(layer, head)
     resolved = atlas.run("country-capital", "relations").settings["resolved"]
     source = resolved["source"]
-    print(f"a pair counts if its target is among the first {resolved['k']} tokens:")
+    print(f"a pair counts if its target is among the first {resolved['k']} tokens; not all of them do:")
     for pair in ((" France", " Paris"), (" Spain", " Madrid"), (" Japan", " Tokyo"), (" Germany", " Berlin")):
         country, capital = (model.tokenizer(word, add_special_tokens=False).input_ids[0] for word in pair)
         read = model.source_vectors([country], source).double()

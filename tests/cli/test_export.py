@@ -34,6 +34,7 @@ def test_wrong_ones(tiny, task, atlas, tmp_path):
     fails(headatlas(*common, "--gates", "retain", "--seed", 4), "there are 0, 1")
     there = ("export", atlas, "--task", task, "--out", tmp_path, "--gates", "retain")
     fails(headatlas(*there), "is there already")
-    fails(headatlas("export", atlas, "--task", "sintax", "--out", out), "no task", "syntax")
+    fails(headatlas("export", atlas, "--task", "wrds", "--out", out), "no gated task", "did you mean 'words'")
+    fails(headatlas("export", atlas, "--task", "words", "--out", out), "the file that it was mapped from")
     fails(headatlas("export", tmp_path, "--task", task, "--out", out), "no atlas")
     assert not out.exists()

@@ -36,7 +36,7 @@ def test_elsewhere_and_with_another(here, atlas, tmp_path):
 
 
 def test_wrong_requests(here, atlas, tmp_path):
-    assert fails(here("page", tmp_path / "none"), "is no atlas")
+    assert fails(here("page", tmp_path / "none"), "there is no folder")
     assert fails(here("page", atlas, "--out", tmp_path / "page.pdf"), "its name ends in .html")
     assert fails(here("page", atlas, "--with", atlas), "twice: an atlas is compared with another one")
     assert fails(here("page", atlas, "--with", tmp_path), "is no atlas")

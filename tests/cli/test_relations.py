@@ -41,7 +41,7 @@ def test_what_relations_says(atlas):
     assert re.search(r"few +0† +10  not measurable \(n = 6\)", text)
     assert "† not measurable with this tokenizer" in text
     assert re.search(r"heads that promote a relation \(score ≥ 0\.15\): ", text)
-    assert "few: not measurable with this tokenizer (n = 6)" in result.stderr
+    assert "few: not measurable: its list has 6 pairs, 30 are needed" in result.stderr
     assert "source vectors: " in result.stderr
 
 

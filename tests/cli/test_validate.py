@@ -92,7 +92,8 @@ def test_effects_of_one_item_have_no_error(tiny, task, tmp_path):
 
 
 def test_wrong_requests(here, atlas, task, tmp_path):
-    assert fails(here("validate", tmp_path / "none"), "is no atlas")
+    assert fails(here("validate", tmp_path / "none"), "there is no folder")
+    assert fails(here("validate", atlas, "-t", "wrds"), "no gated task in this atlas named", "did you mean")
     assert fails(here("validate", atlas), "give the file that it was mapped from")
     assert fails(here("validate", atlas, "-t", task, "--method", "shapley"), "no method named 'shapley'")
     assert fails(here("validate", atlas, "-t", task, "--items", 0), "items is 0")

@@ -37,7 +37,7 @@ def atlas_html(atlas: Atlas) -> str:
             lines.append([escape(task), str(len(atlas.seeds(task))), *counts])
             maps.append(_map(always["facilitation"].values, always["interference"].values))
         parts.append(_table(["task", "seeds", *words], lines))
-        parts.append("<small>shares of heads, the mean over seeds</small>")
+        parts.append("<small>shares of heads, the mean over seeds; both help and hurt: anomaly</small>")
         parts.append(_table(atlas.tasks, [maps]))
         parts.append(
             "<small>Always: green helps in every seed, red hurts in every seed; layers upwards, heads to the "

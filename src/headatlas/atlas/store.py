@@ -60,6 +60,8 @@ class Store:
         try:
             data = json.loads((root / ATLAS).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
+            if not root.exists():
+                raise AtlasError(f"there is no folder {root}.") from None
             raise AtlasError(
                 f"{root} is no atlas: it has no {ATLAS}. 'headatlas map' or 'relations' makes one."
             ) from None

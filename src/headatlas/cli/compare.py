@@ -84,19 +84,20 @@ def _show(console: Console, found: Comparison) -> None:
     within = [None if share is None else f"{100 * share:.0f} %" for share in found.within or ()]
     if found.between is not None and all(within):
         console.print(
-            f"single seeds: {100 * found.between:.0f} % between the two, {within[0]} and {within[1]} within "
-            "each"
+            f"single seeds have the same role in {100 * found.between:.0f} % of the heads between the two, "
+            f"and in {within[0]} and {within[1]} within each (two different ones)"
         )
     changes = {pair: count for pair, count in found.roles.items() if pair[0] != pair[1]}
     if changes:
         shown = Table(box=None, pad_edge=False)
-        for title in ("role here", "role there", "heads"):
+        for title in ("role in the first", "in the second", "heads"):
             shown.add_column(title, justify="right" if title == "heads" else "left")
         for (here, there), count in sorted(changes.items(), key=lambda pair: -pair[1]):
             shown.add_row(here, there, str(count))
         console.print(shown)
-    words = ", ".join(f"{head} ({here:+.2f} → {there:+.2f})" for head, here, there in found.changed[:5])
-    console.print(f"changed most (facilitation less interference): {words}")
+    changed = [one for one in found.changed[:5] if one[1] != one[2]]
+    words = ", ".join(f"{head} ({here:+.2f} → {there:+.2f})" for head, here, there in changed)
+    console.print(f"changed most (facilitation less interference): {words or 'no head at all'}")
     if found.relations is not None:
         console.print(
             f"relations that both have: correlation {found.relations:+.2f} over heads and relations"

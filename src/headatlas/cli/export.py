@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_mapped
+from headatlas.cli.loading import load_mapped, task_or_name
 from headatlas.cli.options import AsJson, Device, Revision, TrustRemoteCode, TrustTaskCode
 
 __all__ = ["export"]
@@ -49,11 +49,10 @@ def export(
 ) -> None:
     """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads."""
     from headatlas import open_atlas
-    from headatlas.task import load_task
 
     atlas = open_atlas(folder)
     own = task in atlas.tasks and "imported_from" in atlas.run(task).task_facts
-    chosen = task if own else load_task(task, trust_code=trust_task_code)
+    chosen = task if own else task_or_name(task, trust_task_code)
     from headatlas.run import choose_gates, export_model, require_export  # brings torch
 
     ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)

@@ -12,8 +12,9 @@ from headatlas.core import ModelSourceError, RequestError, UnknownNameError
 
 if TYPE_CHECKING:
     from headatlas import Atlas, Model, Ray
+    from headatlas.task import Task
 
-__all__ = ["executor_named", "introduced", "load_mapped", "load_shown"]
+__all__ = ["executor_named", "introduced", "load_mapped", "load_shown", "task_or_name"]
 
 EXECUTORS = ("local", "ray")
 
@@ -58,6 +59,25 @@ def executor_named(
     return Ray(address, exchange, gpus, {key: value for key, value in load.items() if value is not None})
 
 
+def task_or_name(name: str, trust_code: bool) -> Task | str:
+    """A task of an atlas; a name that nothing has is for those who know the atlas to refuse."""
+    from headatlas import load_task
+
+    try:
+        return load_task(name, trust_code=trust_code)
+    except UnknownNameError:
+        return name
+
+
+def _rounded(model: Model) -> str | None:
+    """The bits of weights that were rounded when they were loaded."""
+    config: Any = getattr(model.hf.config, "quantization_config", None)
+    for bits in (4, 8):
+        if getattr(config, f"load_in_{bits}bit", False):
+            return f"{bits} bits"
+    return None if config is None else "few bits"
+
+
 def load_mapped(
     atlas: Atlas,
     model: str | None,
@@ -85,4 +105,6 @@ def introduced(model: Model | str) -> str:
     if isinstance(model, str):
         return f"[bold]{escape(model)}[/]: on Ray"
     spec = model.spec
-    return f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {spec.dtype} on {model.device.type}"
+    rounded = _rounded(model)
+    dtype = spec.dtype if rounded is None else f"weights in {rounded}, {spec.dtype}"
+    return f"[bold]{escape(spec.name)}[/]: {len(spec):,} heads, {dtype} on {model.device.type}"

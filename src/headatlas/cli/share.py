@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,9 +25,13 @@ Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the
 def pack(folder: Folder, out: Annotated[str, typer.Option("--out", "-o", help="Zip file.")]) -> None:
     """All results of an atlas in one zip file; anyone can unpack it, or open the folder in it."""
     from headatlas.atlas import pack_atlas
+    from headatlas.core import RequestError
 
+    if Path(out).suffix.lower() != ".zip":
+        raise RequestError(f"{out}: a packed atlas is a .zip file.")
     made = pack_atlas(folder, out)
-    _say(f"{made} ({made.stat().st_size / 1e6:.1f} MB)")
+    size = made.stat().st_size
+    _say(f"{made} ({size / 1e6:.1f} MB)" if size > 1e5 else f"{made} ({size / 1e3:.0f} kB)")
 
 
 @share.command("unpack")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import executor_named, load_mapped
+from headatlas.cli.loading import executor_named, load_mapped, task_or_name
 from headatlas.cli.options import (
     Address,
     AsJson,
@@ -81,11 +81,10 @@ def validate(
         unknown_tasks,
         validate_atlas,
     )
-    from headatlas.task import load_task
 
     own = set(unknown_tasks(atlas))
     # one of the user's own by its name alone is for `require_validation` to refuse
-    given = [name if name in own else load_task(name, trust_code=trust_task_code) for name in task or ()]
+    given = [name if name in own else task_or_name(name, trust_task_code) for name in task or ()]
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
     fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")

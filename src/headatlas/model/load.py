@@ -54,6 +54,7 @@ _FORWARD_ERRORS = (
     AssertionError,
     ImportError,
 )
+_INT8 = " In int8 what goes into a product is rounded, too; int4 rounds weights alone."
 DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "float8", "int8", "int4")
 
 
@@ -174,7 +175,10 @@ def _prove(
         ) from error
     if outcome is not None and not outcome.passed:
         more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
-        refused = ModelRefusedError(f"{name} fails the self-check: {outcome.failures[0]}{more}")
+        advice = (
+            _INT8 if getattr(getattr(hf.config, "quantization_config", None), "load_in_8bit", False) else ""
+        )
+        refused = ModelRefusedError(f"{name} fails the self-check: {outcome.failures[0]}{more}{advice}")
         refused.check = outcome
         raise refused
     heads = tuple(found.heads if found else 0 for found in anatomy.attention)

@@ -218,6 +218,12 @@ def _again(
     return again, deviation
 
 
+def _no_such_task(atlas: Atlas, task: str) -> RequestError:
+    if task in atlas.tasks:
+        return RequestError(f"{task!r} is a task of your own: give --task the file that it was mapped from.")
+    return UnknownNameError("gated task in this atlas", task, atlas.tasks)
+
+
 def require_export(
     atlas: Atlas,
     task: str | Path | Task,
@@ -245,7 +251,10 @@ def require_export(
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
     if isinstance(task, str) and task in atlas.tasks and "imported_from" in atlas.run(task).task_facts:
         raise AtlasError(f"{task!r} was imported: there are no items to measure the checkpoint on.")
-    chosen = load_task(task)
+    try:
+        chosen = load_task(task)
+    except UnknownNameError:
+        raise _no_such_task(atlas, str(task)) from None
     if chosen.name not in atlas.tasks:
         raise UnknownNameError("gated task in this atlas", chosen.name, atlas.tasks)
     seeds = atlas.seeds(chosen.name)

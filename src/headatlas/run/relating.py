@@ -163,6 +163,8 @@ def require_request(source: str, k: int | None, causal: Sequence[str], wanted: S
 
 def _how_measured(relation: RelationTokens) -> str:
     count, listed = len(relation.single), len(relation.relation.pairs)
+    if listed < LEAST_PAIRS:
+        return f"{relation.name}: not measurable: its list has {listed} pairs, {LEAST_PAIRS} are needed"
     said = (
         f"{relation.name}: not measurable with this tokenizer (n = {count}): {count} of its {listed} "
         f"pairs are single tokens, {LEAST_PAIRS} are needed"

@@ -4,6 +4,7 @@ has seen."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,18 @@ def _there(model: Model, store: Store, method: str, task: Prepared) -> bool:
     return all(decides.get(key) == same[key] for key in ("weights", "tasks"))
 
 
+def _task_of(atlas: Atlas, task: str | Path | Task) -> Task:
+    if isinstance(task, str) and task in unknown_tasks(atlas):
+        raise RequestError(f"{task}: {_OWN}")
+    name = str(task)
+    with suppress(UnknownNameError):
+        found = load_task(task)
+        if found.name in atlas.tasks:
+            return found
+        name = found.name
+    raise UnknownNameError("gated task in this atlas", name, atlas.tasks)
+
+
 def require_validation(
     atlas: Atlas,
     tasks: Sequence[str | Path | Task],
@@ -215,13 +228,7 @@ def require_validation(
         method_named(method)
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
-    for task in tasks:
-        if isinstance(task, str) and task in unknown_tasks(atlas):
-            raise RequestError(f"{task}: {_OWN}")
-    given = [load_task(task) for task in tasks]
-    for task in given:
-        if task.name not in atlas.tasks:
-            raise UnknownNameError("gated task in this atlas", task.name, atlas.tasks)
+    given = [_task_of(atlas, task) for task in tasks]
     imported = [name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts]
     if not given:
         given = [load_task(name) for name in atlas.tasks if name not in imported and _is_built_in(name)]
