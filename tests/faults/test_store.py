@@ -47,7 +47,7 @@ def refuses(kind, words, run):
 
 def test_no_atlas(tmp_path):
     refuses(AtlasError, ["is no atlas", "headatlas map"], lambda: open_atlas(tmp_path))
-    refuses(AtlasError, ["is no atlas"], lambda: open_atlas(tmp_path / "none"))
+    refuses(AtlasError, ["there is no folder"], lambda: open_atlas(tmp_path / "none"))
     (tmp_path / "file").write_text("x")
     refuses(AtlasError, ["is no atlas"], lambda: open_atlas(tmp_path / "file"))
 
