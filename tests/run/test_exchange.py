@@ -14,6 +14,7 @@ from headatlas.run.effects import measure_effects, plan_effects
 from headatlas.run.exchange import Exchange
 from headatlas.run.executing import Request
 from headatlas.run.mapping import plan_map
+from headatlas.run.on_ray import _named
 from headatlas.run.requests import distinct_tasks
 from headatlas.run.working import Job, carry_out
 from support.planted import word_tokenizer
@@ -121,6 +122,29 @@ def test_a_unit_has_to_do_with_its_own_task_alone(root, tmp_path, monkeypatch):
     carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
     assert measured == ["words"]
     assert [task for _, task in Store.open(fetched(exchange, tmp_path / "made")).runs] == ["words"]
+
+
+@pytest.mark.parametrize("handed_over", [True, False])
+def test_what_was_handed_over_before_the_first_unit_was_done_stays(tmp_path, handed_over):
+    """Stopped by Ctrl-C: the request keeps its name and its parts, if it has any."""
+    out = tmp_path / "atlas"
+    out.mkdir()
+    names = []
+
+    def stopped():
+        with _named(str(out / "parts"), out) as exchange:
+            names.append(exchange.name)
+            exchange.publish(out)
+            if handed_over:
+                (tmp_path / "atlas.json").write_text("{}")
+                exchange.hand_over(UNIT.name, tmp_path)
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            stopped()
+    assert (names[0] == names[1]) is handed_over
+    assert (out / "parts").exists() is handed_over and (out / "exchange.id").exists() is handed_over
 
 
 def test_effects_unit_by_unit(root, tmp_path):

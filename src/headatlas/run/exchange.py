@@ -74,6 +74,12 @@ class Exchange:
                 return False
             return True
 
+    def has_parts(self) -> bool:
+        """Has any unit handed something over?"""
+        with self._reached("read"):
+            self._files.invalidate_cache()
+            return bool(self._files.glob(f"{self._root}/unit-*.json"))
+
     def clear(self) -> None:
         """Nothing but what was put there."""
         with self._reached("written"):

@@ -308,7 +308,9 @@ def _named(place: str, out: Path) -> Iterator[Exchange]:
         yield exchange
         done = True
     finally:
-        if done or not Store.exists(out):  # otherwise there may be something to go on with
+        if done or not (
+            Store.exists(out) or exchange.has_parts()
+        ):  # otherwise there is something to go on with
             path.unlink(missing_ok=True)
             exchange.clear()
 
