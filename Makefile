@@ -40,7 +40,8 @@ bench: .venv/ready-dev
 	$(PY) bench/agreement.py report --out docs/quick.md
 	$(PY) bench/relations.py speed --out bench/reference/relations-speed.json
 	$(PY) bench/relations.py report --out docs/relations.md
-	$(PY) bench/validation_page.py --out docs/results.md
+	$(PY) bench/results.py report --out docs/results.md
+	$(PY) bench/changes.py --out docs/changes.md
 	$(PY) bench/plants.py report --out docs/plants.md
 	$(PY) bench/objective_page.py --out docs/objective.md
 

@@ -23,6 +23,11 @@ import numpy as np
 import pandas as pd
 
 REFERENCE = Path(__file__).parent / "reference"
+#: for the pages whose runs were made before tasks held out whole groups
+FIRST_VERSION = (
+    "These runs used version 1 of the tasks, which held out single items: their held-out figures for math "
+    "are about new problems of known templates ([changes.md](changes.md))."
+)
 TASKS = ("math", "syntax", "arithmetic")
 #: the tasks of `headatlas demo`
 DEMO = TASKS[:2]
@@ -40,14 +45,14 @@ def export_rows(out: Path) -> None:
         rows = encode(load_task(name).items(tokenizer), tokenizer, max_tokens=512, name=name)
         sides = {side: [[row.ids, row.start] for row in getattr(rows, side)] for side in ("train", "test")}
         found[name] = {**sides, "content_hash": rows.content_hash}
-    out.write_text(json.dumps(found))
+    out.write_text(json.dumps(found), encoding="utf-8")
 
 
 def read_rows(path: Path, task: str) -> tuple[list[Any], list[Any], str]:
     """Rows to fit with, held-out rows, and the hash of the task."""
     from headatlas.task import Row
 
-    data = json.loads(path.read_text())[task]
+    data = json.loads(path.read_text(encoding="utf-8"))[task]
     train, test = ([Row(tuple(ids), start) for ids, start in data[side]] for side in ("train", "test"))
     return train, test, data["content_hash"]
 
@@ -138,7 +143,7 @@ def write_run(out: Path, facts: dict[str, Any], results: list[Any]) -> None:
         for (layer, head), gate in np.ndenumerate(gates_of(one))
     ]
     pd.DataFrame(lines).astype({"value": "float32"}).to_parquet(out.with_suffix(".parquet"), index=False)
-    out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+    out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def held_out(model: Any, rows: list[Any], results: list[Any], draws: int = 3) -> dict[str, Any]:
@@ -205,6 +210,8 @@ def report() -> str:
     lines = [
         "# What `quick` is worth",
         "",
+        FIRST_VERSION,
+        "",
         "Made by `bench/agreement.py report`; SmolLM2, 270 heads. Reference: the published schedule and",
         "objective (`--preset paper`: 500 + 500 updates, batch 64, ten seeds) on a GPU. Under *1 seed* to",
         "*10 seeds*: Pearson correlation over the heads between the mean over so many seeds of a run and the",
@@ -253,7 +260,7 @@ def _agreement_table(task: str, paths: list[Path]) -> list[str]:
 
 
 def _search_table() -> list[str]:
-    found = json.loads((REFERENCE / "search.json").read_text())
+    found = json.loads((REFERENCE / "search.json").read_text(encoding="utf-8"))
     lines = [
         "## What buys agreement",
         "",
@@ -292,7 +299,7 @@ def _variant(variant: Any) -> str:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+    found: dict[str, Any] = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return found
 
 
@@ -342,7 +349,7 @@ def main() -> None:
     elif arguments.command == "take":
         take(arguments)
     else:
-        arguments.out.write_text(report() + "\n")
+        arguments.out.write_text(report() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def speed(peer: Path) -> dict[str, Any]:
                     "variant": name,
                     "seconds": statistics.median(times[name]),
                     "ratio": median_ratio(times["authors"], times[name]),
-                    "rate": 4 * fast.spec.parameters * rows * tokens / statistics.median(times[name]),
+                    "rate": 4 * (fast.spec.parameters or 0) * rows * tokens / statistics.median(times[name]),
                     "first": first[name],
                     "peak_gib": peak[name],
                     "slope": alike.get(name),
@@ -140,7 +140,7 @@ def memory() -> list[dict[str, Any]]:
                 "compiled": bool(fit.compiler),
                 "recorded": len(fit._recorder._recordings),
                 "seconds": statistics.median(times),
-                "rate": 4 * model.spec.parameters * 64 * 40 * 10 / statistics.median(times),
+                "rate": 4 * (model.spec.parameters or 0) * 64 * 40 * 10 / statistics.median(times),
             }
         )
         print(results[-1], flush=True)
@@ -193,7 +193,7 @@ def main() -> None:
     for name, part in parts.items():
         found[name] = part()
         torch.cuda.empty_cache()
-        arguments.out.write_text(json.dumps(found, indent=1) + "\n")  # as it goes
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")  # as it goes
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def main() -> None:
         },
     }
     print(json.dumps(found, indent=1))
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

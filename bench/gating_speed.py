@@ -118,7 +118,7 @@ def main() -> None:
                 "rows": len(rows),
                 "sets": arguments.sets,
                 "tokens": tokens,
-                "operations": 4 * exact.spec.parameters * tokens,
+                "operations": 4 * (exact.spec.parameters or 0) * tokens,
                 "gap": gap,
                 "seconds": {name: statistics.median(some) for name, some in times.items()},
                 "ratio": median_ratio(times["peer"], times["ours"]),
@@ -137,7 +137,7 @@ def main() -> None:
         "ceiling": ceiling(fast.hf.dtype),
         "results": results,
     }
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     for shape in ("Llama-3.2-3B", "Llama-3.1-8B"):
         found += measured(shape)
-        out.write_text(json.dumps({**about(), "passes": found}, indent=1) + "\n")
+        out.write_text(json.dumps({**about(), "passes": found}, indent=1) + "\n", encoding="utf-8")
         gc.collect()
         torch.cuda.empty_cache()
 

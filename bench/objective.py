@@ -106,7 +106,7 @@ def measure(arguments: argparse.Namespace) -> None:
         return every[: len(whole)], every[len(whole) :]
 
     for key, name in runs(arguments.task).items():
-        facts = json.loads((REFERENCE / f"{name}.json").read_text())
+        facts = json.loads((REFERENCE / f"{name}.json").read_text(encoding="utf-8"))
         if facts["content_hash"] != content_hash:
             raise SystemExit(f"{name} was fitted with other items")
         fits = gates(name)
@@ -137,7 +137,7 @@ def measure(arguments: argparse.Namespace) -> None:
                 }
                 for name, other in others.items()
             }
-    arguments.out.write_text(json.dumps(found) + "\n")
+    arguments.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
 def held_out(path: Path, task: str) -> tuple[list[Any], str]:
@@ -170,10 +170,10 @@ def _opened(fits: dict[str, np.ndarray], losses: Any) -> list[list[float]]:
     return found
 
 
-def _area(keep: np.ndarray, counts: list[int], less: np.ndarray | None = None) -> dict[str, float]:
+def _area(keep: np.ndarray, counts: list[int], less: np.ndarray | None = None) -> dict[str, float | None]:
     """Sufficiency of losses [order, share, item], the mean over orders (less that of others), with an
     interval over items."""
-    from headatlas.atlas.statistics import bootstrap
+    from headatlas.atlas.interval import bootstrap
     from headatlas.atlas.validation import faithfulness
 
     shares = np.array(counts) / counts[-1]

@@ -16,7 +16,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 def numbers(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REFERENCE / name).read_text())
+    found: dict[str, Any] = json.loads((REFERENCE / name).read_text(encoding="utf-8"))
     return found
 
 

@@ -82,7 +82,7 @@ def trapped(gates: xr.DataArray, truth: np.ndarray) -> dict[str, int]:
 def measure(arguments: argparse.Namespace) -> None:
     found = [measured(plant, form) for form in FORMS for plant in PLANTS.values()]
     found += [measured(plant, FORMS[0]) for plant in EXCEPTIONS.values()]
-    arguments.out.write_text(json.dumps(found) + "\n")
+    arguments.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
 # The page
@@ -208,7 +208,7 @@ def trap_lines(found: list[dict[str, Any]]) -> list[str]:
 
 
 def report(arguments: argparse.Namespace) -> None:
-    found = json.loads((REFERENCE / "plants.json").read_text())
+    found = json.loads((REFERENCE / "plants.json").read_text(encoding="utf-8"))
     arguments.out.write_text(page(found), encoding="utf-8")
 
 

@@ -54,13 +54,13 @@ def loop_scores(
 
 def memory(what: str) -> float:
     """GiB of this process: VmRSS, what it holds, or VmHWM, the most that it held."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return int(next(line for line in lines if line.startswith(what)).split()[1]) / 2**20
 
 
 def forget_peak() -> float:
     """The most that was held begins anew; gives what is held now."""
-    Path("/proc/self/clear_refs").write_text("5")
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     return memory("VmRSS")
 
 
@@ -163,7 +163,7 @@ def measure(arguments: argparse.Namespace) -> None:
     for name in able if arguments.checks == "all" else arguments.checks.split(","):
         check = causal_check(model, static, name, controls=[other for other in able if other != name])
         facts["checks"].append(check.to_json())
-        arguments.out.write_text(json.dumps(facts, indent=1))  # as it goes
+        arguments.out.write_text(json.dumps(facts, indent=1), encoding="utf-8")  # as it goes
         print(name, check.top, flush=True)
 
 
@@ -230,7 +230,7 @@ def write_speed(arguments: argparse.Namespace) -> None:
     from headatlas import load_model
 
     found = speed(load_model(arguments.model, dtype="float32", check=False))
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
 
 
@@ -293,8 +293,8 @@ def _number(value: float | None) -> str:
 
 
 def report(arguments: argparse.Namespace) -> None:
-    facts = json.loads((REFERENCE / "relations.json").read_text())
-    times = json.loads((REFERENCE / "relations-speed.json").read_text())
+    facts = json.loads((REFERENCE / "relations.json").read_text(encoding="utf-8"))
+    times = json.loads((REFERENCE / "relations-speed.json").read_text(encoding="utf-8"))
     lines = [
         "# Relations of SmolLM2",
         "",
@@ -338,7 +338,7 @@ def report(arguments: argparse.Namespace) -> None:
         lines.append(f"| {word} | {found['all']:.2f} | {each} |")
     lines += ["", "## Heads switched off", ""]
     lines += _switched_off(facts["checks"])
-    arguments.out.write_text("\n".join(lines) + "\n")
+    arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

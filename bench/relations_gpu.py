@@ -80,7 +80,7 @@ def main() -> None:
         "floor": 2 * len(model.spec) * PAIRS * 128 * SHAPES[SHAPE]["vocab_size"] / ceiling(),
     }
     print(found, flush=True)
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     heads = [head for head in model.spec if head.layer in COMPARED_LAYERS]
     writer, results = Writer(model), {}
 
@@ -107,7 +107,7 @@ def main() -> None:
         "differ_in_double": still,
     }
     print(found, flush=True)
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

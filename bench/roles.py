@@ -3,7 +3,8 @@
 python bench/agreement.py rows --out rows.json
 PYTHONPATH=src python bench/roles.py --rows rows.json --model smollm2 --out bench/reference/roles.json
 
-A way is a dtype, passes recorded or run one by one, blocks compiled or not, and how many tokens go in a pass.
+A way is a dtype, passes recorded or run one by one, blocks compiled or not, how many tokens go in a pass, and
+how many seeds are fitted together.
 All have the same seeds, the same starts and the same rows.
 """
 
@@ -27,6 +28,8 @@ from headatlas import load_model
 from headatlas.atlas.scores import role_scores, roles_of
 from headatlas.method import GateFit, RowTable, random_starts, resolve
 
+#: seeds that are fitted together (0: all) where a way does not say otherwise
+ALL_SEEDS = 0
 #: way -> dtype, recorded, compiled, the passes that they are by default
 WAYS: dict[str, tuple[str, bool, bool, bool]] = {
     "bfloat16, one by one": ("bfloat16", False, False, True),
@@ -39,7 +42,10 @@ WAYS: dict[str, tuple[str, bool, bool, bool]] = {
     "float32, other passes": ("float32", False, False, False),
     "float32, recorded, compiled": ("float32", True, True, True),
     "float8, recorded": ("float8", True, False, True),
+    "bfloat16, recorded, each seed alone": ("bfloat16", True, False, True),
+    "bfloat16, recorded, two seeds together": ("bfloat16", True, False, True),
 }
+SEEDS_TOGETHER = {"bfloat16, recorded, each seed alone": 1, "bfloat16, recorded, two seeds together": 2}
 #: way -> the one that it is to agree with
 AGAINST = {
     "bfloat16, recorded": "bfloat16, one by one",
@@ -51,11 +57,17 @@ AGAINST = {
     "float32, recorded, compiled": "float32, one by one",
     "bfloat16, one by one": "float32, one by one",
     "float8, recorded": "bfloat16, one by one",
+    "bfloat16, recorded, each seed alone": "bfloat16, recorded",
+    "bfloat16, recorded, two seeds together": "bfloat16, recorded, each seed alone",
 }
 
 
 def fit(
-    model: Any, rows: list[Any], settings: Any, way: tuple[str, bool, bool, bool]
+    model: Any,
+    rows: list[Any],
+    settings: Any,
+    way: tuple[str, bool, bool, bool],
+    seeds_together: int = ALL_SEEDS,
 ) -> tuple[xr.DataArray, np.ndarray]:
     """[seed, fit, layer, head]: the gates of both pressures; [seed, layer, head]: those of the free fit."""
     _, recorded, compiled, usual = way
@@ -68,9 +80,15 @@ def fit(
         one.run()
         return one.logits
 
-    free = run("free", [(seed, "free") for seed in seeds], random_starts(model, settings, seeds))
-    sets = [(seed, kind) for seed in seeds for kind in ("retain", "remove")]
-    pressed = torch.sigmoid(run("pressed", sets, free.repeat_interleave(2, 0)))
+    size = seeds_together or len(seeds)
+    blocks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
+    free_blocks, pressed_blocks = [], []
+    for block in blocks:
+        free = run("free", [(seed, "free") for seed in block], random_starts(model, settings, block))
+        sets = [(seed, kind) for seed in block for kind in ("retain", "remove")]
+        free_blocks.append(free)
+        pressed_blocks.append(torch.sigmoid(run("pressed", sets, free.repeat_interleave(2, 0))))
+    free, pressed = torch.cat(free_blocks), torch.cat(pressed_blocks)
     values = pressed.view(len(seeds), 2, *model.spec.shape).cpu().numpy()
     gates = xr.DataArray(
         values,
@@ -117,7 +135,9 @@ def main() -> None:
             if dtype not in models:
                 models[dtype] = load_model(arguments.model, dtype=dtype, check=dtype == "float8")
             began = time.monotonic()
-            gates[name], free[name] = fit(models[dtype], rows, settings, WAYS[name])
+            gates[name], free[name] = fit(
+                models[dtype], rows, settings, WAYS[name], SEEDS_TOGETHER.get(name, ALL_SEEDS)
+            )
             seconds[name] = time.monotonic() - began
             print(task, name, f"{seconds[name]:.1f} s", flush=True)
         pairs = {
@@ -133,7 +153,7 @@ def main() -> None:
         roles = roles_of(role_scores(base)).values
         between = [float((roles[a] == roles[b]).mean()) for a, b in combinations(range(arguments.seeds), 2)]
         found["tasks"][task] = {"seconds": seconds, "pairs": pairs, "between_seeds": float(np.mean(between))}
-        arguments.out.write_text(json.dumps(found, indent=1) + "\n")  # as it goes
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")  # as it goes
         print(json.dumps(found["tasks"][task]), flush=True)
 
 

@@ -94,7 +94,7 @@ class Cost:
 
 
 def numbers(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REFERENCE / name).read_text())
+    found: dict[str, Any] = json.loads((REFERENCE / name).read_text(encoding="utf-8"))
     return found
 
 

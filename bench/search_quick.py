@@ -178,7 +178,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.summary:
         lines = [json.dumps(line) for line in summarise(arguments.found)]
-        arguments.summary.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+        arguments.summary.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     else:
         search(arguments)
 

@@ -107,6 +107,10 @@ def _machine() -> str:
     cpu = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+        names = [
+            line.split(":")[1].strip()
+            for line in info.read_text(encoding="utf-8").splitlines()
+            if "model name" in line
+        ]
         cpu = names[0] if names else cpu
     return f"{cpu}, {torch.get_num_threads()} threads"

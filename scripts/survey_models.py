@@ -137,7 +137,7 @@ def main() -> int:
     passed = sum(verdict.verdict == PASS for verdict in verdicts)
     print(f"\n{passed} of {len(verdicts)} types pass")
     if arguments.out:
-        arguments.out.write_text(report(verdicts))
+        arguments.out.write_text(report(verdicts), encoding="utf-8")
         print(f"wrote {arguments.out}")
     return 0 if arguments.only or passed >= 140 else 1
 

@@ -44,7 +44,7 @@ def main() -> None:
     task = arguments.out / "plural.jsonl"
     start = "one dog, two dogs; one fox, two foxes;"
     lines = [{"prompt": f"{start} one {noun}, two", "target": f" {plural(noun)}"} for noun in NOUNS.split()]
-    task.write_text("\n".join(json.dumps(line) for line in lines) + "\n")
+    task.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
 
     # 2. The map. It is kept in the folder fit by fit; called again, this goes on where it was.
     model = headatlas.load_model("smollm2", dtype="fast")

@@ -51,7 +51,7 @@ def main() -> None:
     folder = out / "smollm2-plural"
     if not folder.exists():
         headatlas.export_model(out / "atlas", out / "plural.jsonl", folder, gates="always", model=model)
-    print((folder / "README.md").read_text())
+    print((folder / "README.md").read_text(encoding="utf-8"))
 
     # 4. Anybody can use it: no headatlas from here on.
     again = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

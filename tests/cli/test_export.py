@@ -16,6 +16,9 @@ def test_what_export_says(tiny, task, atlas, tmp_path):
     assert found.returncode == 0, found.stderr
     assert "words, 6 held-out items" in found.stdout and "NLL, nats per token" in found.stdout
     assert "removed" in found.stdout and "an ordinary checkpoint" in found.stdout
+    *_, faithful, task_line = found.stdout.strip().splitlines()
+    assert "reproduces the gated model" in faithful and "bit for bit" not in task_line
+    assert task_line.startswith("task words: NLL ") and " to " in task_line
     assert AutoModelForCausalLM.from_pretrained(out).config.model_type == "llama"
 
 

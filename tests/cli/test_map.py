@@ -44,17 +44,21 @@ def test_what_map_says(atlas):
     text = result.stdout
     assert re.search(r"Always +\d+\.\d / +\d+\.\d %  of heads facilitating / interfering in every seed", text)
     assert re.search(r"Any +\d+\.\d / +\d+\.\d %", text)
-    assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d–\d+\.\d\]", text)
+    assert re.search(r"per seed +\d+\.\d % facilitating \[\d+\.\d to \d+\.\d\]", text)
     assert re.search(r"\d+\.\d % anomalies, \d+\.\d % unclear", text)
-    assert re.search(r"note: +\d+ held-out items?: too few to tell small differences", text)
-    assert re.search(r"note: +G\+ and G− differ by 0\.\d\d on average: too few updates", text)
+    warning = text[text.index("Warning: these results are doubtful") :]  # once, after all tasks
+    assert re.search(r"words: \d+ distinct held-out items?: too few for small differences", warning)
+    assert "words: 3 + 3 updates, fewer than any preset has (25 + 50)" in warning
+    assert "words: 2 seeds, fewer than any preset has (3)" in warning
+    assert "words: the model is not clearly better than chance here" in warning
     assert re.search(r"seeds +correlate -?\d\.\d\d in", text)
     assert re.search(r"held out NLL \d\.\d\d ungated, \d\.\d\d with G\+, \d\.\d\d with G−\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on whole targets\n", text)
     assert re.search(r"accuracy (\d\.\d\d,? ){3}on their tokens\n", text)
     assert "draws the map" in text
     assert "words: free, 2 fits: 3 updates, loss" in result.stderr
-    assert "words: the model is no better than chance here: baseline NLL" in result.stderr  # random weights
+    # the weights are random
+    assert "words: the model is not clearly better than chance here: baseline NLL" in result.stderr
     assert "\x1b[" not in result.stdout
 
 
@@ -138,6 +142,15 @@ def test_wrong_plots(atlas, tmp_path, here):
     assert fails(here("plot", folder, "--kind", "agrement"), "did you mean 'agreement'")
     assert fails(here("plot", folder, "--kind", "score", "--score", "beauty"), "facilitation")
     assert fails(here("plot", folder, "--format", "bmp"), "png")
+    for kind in ("agreement", "stability"):
+        for value in ("-3", "nan", "0", "1.5", "inf"):
+            wrong = here("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
+            assert fails(wrong, "threshold is", "allowed are numbers above 0 and up to 1")
+    for kind in ("score", "effects", "trajectories", "imported"):
+        for value in ("0", "0.5", "nan"):
+            wrong = here("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
+            assert fails(wrong, "--threshold is for --kind categories, agreement, stability")
+    assert not (tmp_path / "x.png").exists()
     assert fails(here("plot", folder, "--task", "sums"), "words")
     assert fails(here("plot", folder, "--colours", "loud"), "safe")
     assert fails(here("plot", tmp_path), "is no atlas")
@@ -266,3 +279,13 @@ def test_a_table_is_printed_or_written(tmp_path):
     """Both at once would leave one of them undone."""
     result = headatlas("table", tmp_path, "--json", "--out", tmp_path / "t.csv")
     assert fails(result, "give one of them")
+
+
+@pytest.mark.parametrize("width", [20, 40, 55, 79, 120])
+def test_a_card_names_tasks_and_roles_at_every_width(atlas, width, here, monkeypatch):
+    folder, _ = atlas
+    monkeypatch.setenv("COLUMNS", str(width))
+    card = here("head", folder, "L0H0").stdout
+    assert "words" in card and "roles" in card and "G+" in card
+    assert re.search(r"\d (facilitating|interfering|irrelevant|anomaly|unclear)", card.replace("\n", " "))
+    assert len(re.findall(r"\d\.\d\d / \d\.\d\d / \d\.\d\d", card)) == 2

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-from headatlas.cli.progress import ShownProgress
+import pytest
+
+from headatlas import Ray
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.run import Seen
 
 WORK = [
@@ -50,3 +53,33 @@ def test_on_a_terminal_each_unit_has_a_bar(capsys, monkeypatch):
 def test_elsewhere_a_line_when_a_unit_is_done(capsys, monkeypatch):
     said = "".join(shown(capsys, monkeypatch, False)).splitlines()
     assert said == ["0 of 3 units done", "2 of 3 units done", "3 of 3 units done"]
+
+
+def stopped(capsys, out, save=None):
+    """What the command says after Ctrl-C; `save` happens before it."""
+
+    def work():
+        with ShownProgress(True, out=out and str(out)):
+            if save is not None:
+                save()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    return capsys.readouterr().err
+
+
+def test_nothing_is_promised_before_the_first_save(capsys, tmp_path):
+    assert "stopped before anything was saved; " in stopped(capsys, tmp_path / "none")
+    fit = tmp_path / "fits" / "gating" / "words" / "0-free.safetensors"
+    fit.parent.mkdir(parents=True)
+    (tmp_path / "atlas.json").write_text("{}")
+    assert "before anything was saved" in stopped(capsys, tmp_path)  # the entry of a run is not its work
+    assert "goes on from what was saved last" in stopped(capsys, tmp_path, lambda: fit.write_bytes(b"1"))
+    assert "before anything was saved" in stopped(capsys, tmp_path)  # that of an earlier command
+
+
+def test_work_that_is_saved_elsewhere_is_not_denied(capsys):
+    assert "goes on from what was saved last" in stopped(capsys, None)
+    assert saved_in("atlas", Ray(exchange="s3://bucket/x")) is None
+    assert saved_in("atlas", Ray()) == saved_in("atlas") == "atlas"

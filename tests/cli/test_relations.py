@@ -8,6 +8,7 @@ import re
 import pytest
 
 from cli.test_check import fails, headatlas
+from headatlas import open_atlas
 
 slow = pytest.mark.slow
 
@@ -17,6 +18,7 @@ def lists(tmp_path_factory):
     """Two lists of one's own: a CSV that names its category, a JSON list that is too short."""
     folder = tmp_path_factory.mktemp("lists")
     lines = "".join(f"w{n},w{n + 1},counting\n" for n in range(60))
+    lines += "zebra,w1,counting\nw2 w3,w4,counting\n"
     (folder / "next.csv").write_text("source,target,category\n" + lines)
     (folder / "few.json").write_text(json.dumps([[f"w{n}", f"w{n + 5}"] for n in range(6)]))
     return folder / "next.csv", folder / "few.json"
@@ -37,8 +39,8 @@ def test_what_relations_says(atlas):
     text = result.stdout
     assert text.startswith("tiny: 12 heads, float32 on cpu; 2 relations\n")
     assert re.search(r"^counting\s*$", text, re.M) and re.search(r"^knowledge\s*$", text, re.M)
-    assert re.search(r"next +60 +10  L\dH\d \d\.\d\d", text)
-    assert re.search(r"few +0† +10  not measurable \(n = 6\)", text)
+    assert re.search(r"next +60/62 +10  L\dH\d \d\.\d\d", text)
+    assert re.search(r"few +0†/6 +10  not measurable \(n = 6\)", text)
     assert "† not measurable with this tokenizer" in text
     assert re.search(r"heads that promote a relation \(score ≥ 0\.15\): ", text)
     assert "few: not measurable: its list has 6 pairs, 30 are needed" in result.stderr
@@ -52,6 +54,25 @@ def test_json_and_resume(atlas, tiny, lists):
     (row,) = json.loads(result.stdout)["relations"]
     assert (row["relation"], row["category"], row["kind"], row["pairs"]) == ("next", "counting", "static", 60)
     assert all(0 < one["score"] <= 1 for one in row["promote"])
+
+
+def test_pairs_that_are_left_out_are_counted_and_named_on_request(atlas, tiny, lists):
+    folder, result = atlas
+    counts = "1 not in the vocabulary, 1 several tokens, 6 fewer than 30 pairs remain"
+    assert (
+        f"pairs left out: {counts}; --left-out names them" in result.stdout and "zebra" not in result.stdout
+    )
+    again = ("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--left-out")
+    named = headatlas(*again).stdout
+    assert "next, not in the vocabulary (1): zebra → w1\n" in named
+    assert "next, several tokens (1): w2 w3 → w4\n" in named and "names them" not in named
+    (row,) = json.loads(headatlas(*again, "--json").stdout)["relations"]
+    assert row["left_out"] == {"not in the vocabulary": 1, "several tokens": 1}
+    assert row["left_out_pairs"]["several tokens"] == [["w2 w3", "w4"]]
+    assert open_atlas(folder).left_out_pairs("next") == {
+        "not in the vocabulary": [("zebra", "w1")],
+        "several tokens": [("w2 w3", "w4")],
+    }
 
 
 def test_a_card(atlas):
@@ -96,12 +117,10 @@ def test_figures(atlas, kind):
 def test_a_table_goes_out_and_comes_in(atlas, tmp_path):
     folder, _ = atlas
     assert headatlas("table", folder, "--out", tmp_path / "t.csv").returncode == 0
-    lines = (tmp_path / "t.csv").read_text().splitlines()
-    measured = [line for line in lines if not line.endswith(",")]
-    (tmp_path / "t.csv").write_text("\n".join(measured) + "\n")
+    measured = (tmp_path / "t.csv").read_text().splitlines()
     result = headatlas("import", tmp_path / "t.csv", "--out", tmp_path / "atlas", "--model", "mine")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("mine, 12 heads: 0 tasks, 1 relation in ")
+    assert result.stdout.startswith("mine, 3 layers of 4 heads, in ") and "relations: " in result.stdout
     again = headatlas("table", tmp_path / "atlas").stdout.splitlines()
     assert again == measured
 

@@ -21,8 +21,12 @@ def test_what_validate_says(validated):
     lines = validated.stdout.splitlines()
     assert any(line.startswith("words, 5 held-out items") for line in lines)
     for method in ("gating", "ablate-zero", "attribute-integrated", "random"):
-        (line,) = [line for line in lines if line.split()[:1] == [method]]
+        (line,) = [line for line in lines if line.split()[:1] == [method]]  # in nats alone
         assert line.count("[") == 3  # each figure with its interval
+    assert any(
+        "not normalized: the whole model is not clearly better than no heads" in line for line in lines
+    )
+    assert "95 % intervals over items and seeds (gating)" in validated.stdout
     assert not any("ablate-mean" in line for line in lines)
     assert "--kind sufficiency" in validated.stdout
     (off,) = [line for line in lines if line.startswith("  from G+")]
@@ -42,14 +46,19 @@ def test_validate_as_json(tiny, task, atlas, validated):
         "attribute-integrated",
         "random",
     }
-    assert len(data["keep"]["gating"]) == len(data["shares"]) == len(data["ablation"]["facilitation"])
-    assert data["keep"]["gating"][0] == 0 and data["keep"]["gating"][-1] == pytest.approx(1)
+    assert len(data["keep_nats"]["gating"]) == len(data["shares"]) == len(data["ablation"]["facilitation"])
+    assert data["keep_nats"]["gating"][0] == 0
+    assert data["keep_nats"]["gating"][-1] == pytest.approx(data["gap"]["nats"])
+    # the model was never trained: its heads do not help
+    assert data["gap"]["low"] < 0 and data["normalized"] is False and data["keep"] is None
+    assert {line["sufficiency"] for line in data["methods"]} == {None}
+    assert "not clearly better" in data["why_not_normalized"] and "NaN" not in again.stdout
 
 
 def test_report(atlas, validated, tmp_path):
     page = headatlas("report", atlas)
     assert page.returncode == 0 and "## " in page.stdout and "words:" in page.stdout
-    assert "sufficient to" in page.stdout and "two halves of the items" in page.stdout
+    assert "nats over no heads" in page.stdout and "two halves of the items" in page.stdout
     for name in ("report.md", "report.json"):
         assert headatlas("report", atlas, "--out", tmp_path / name).stdout.strip() == str(tmp_path / name)
     assert (tmp_path / "report.md").read_text() == page.stdout
@@ -57,7 +66,7 @@ def test_report(atlas, validated, tmp_path):
     data = json.loads(headatlas("report", atlas, "--json").stdout)
     assert found == data["findings"] and len(found) > 10
     assert "3 + 3 updates, batch 4, 2 seeds" in data["made"]["words"]
-    assert any("validated on 5 items" in doubt for doubt in data["doubts"]["words"])
+    assert any("validated on 5 held-out items" in doubt["text"] for doubt in data["doubts"]["words"])
     assert "Before you believe this" in page.stdout and "**doubtful**" in page.stdout
     deep = tmp_path / "new" / "folder" / "report.md"
     assert headatlas("report", atlas, "--out", deep).returncode == 0 and deep.read_text() == page.stdout
@@ -84,11 +93,36 @@ def test_effects_of_one_item_have_no_error(tiny, task, tmp_path):
     asked = ("map", tiny, "-t", task, "--method", "attribute-integrated", "--items", 1, "--dtype", "float32")
     result = headatlas(*asked, "--out", tmp_path / "a")
     assert result.returncode == 0, result.stderr
-    assert "±" not in result.stdout and "all heads shut: " in result.stdout and "sum up to" in result.stdout
+    assert "±" not in result.stdout and "all heads shut: " in result.stdout
+    assert "the effects sum to" in result.stdout and "completeness error" in result.stdout
     said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
     (found,) = json.loads(said.stdout)["tasks"]
     assert "NaN" not in said.stdout and {one["error"] for one in found["heads"]} == {None}
     assert found["sum"] == pytest.approx(sum(one["effect"] for one in found["heads"]), abs=1e-4)
+    gap = abs(found["sum"] - found["whole"]) / abs(found["whole"])
+    assert found["completeness_error"] == pytest.approx(gap, abs=1e-4) and found["points"] >= 17
+
+
+def test_mediation_says_what_it_patched(tiny, task, tmp_path):
+    asked = ("map", tiny, "-t", task, "--method", "mediate", "--items", 5, "--dtype", "float32")
+    result = headatlas(*asked, "--out", tmp_path / "a")
+    assert result.returncode == 0, result.stderr
+    said = "the prompts of other items, heads patched only where the target is predicted"
+    assert said in result.stdout
+    report = headatlas("report", tmp_path / "a")
+    assert said in report.stdout
+
+
+def test_standard_errors_do_not_shrink_with_seeds_of_the_same_items(tiny, task, tmp_path):
+    """All seeds measure every item: three of them know no more than one."""
+    asked = ("map", tiny, "-t", task, "--method", "ablate", "--items", 1000, "--dtype", "float32", "--json")
+    runs = [
+        json.loads(headatlas(*asked, "--seeds", seeds, "--out", tmp_path / str(seeds)).stdout)["tasks"][0]
+        for seeds in (1, 3)
+    ]
+    errors = [{one["head"]: one["error"] for one in run["heads"]} for run in runs]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)
+    assert runs[0]["distinct_items"] == runs[1]["distinct_items"] == runs[0]["items"]
 
 
 def test_wrong_requests(here, atlas, task, tmp_path):

@@ -7,9 +7,21 @@ import pandas as pd
 import pytest
 
 from headatlas import AtlasError, RequestError, open_atlas
-from headatlas.atlas import import_table
-from headatlas.figure import KINDS, plot_agreement, plot_categories
-from support.atlases import atlas_of
+from headatlas.atlas import (
+    Atlas,
+    EffectMap,
+    Run,
+    ScoreMap,
+    find,
+    import_table,
+    reading_words,
+    report_markdown,
+)
+from headatlas.atlas.export import write_table
+from headatlas.atlas.notebook import atlas_html, card_html
+from headatlas.core import UnknownNameError
+from headatlas.figure import plot_agreement, plot_categories
+from support.atlases import atlas_of, spec_of
 
 
 def relation_lines(**changes):
@@ -57,15 +69,41 @@ def test_relations(tmp_path):
     assert plot_categories(atlas) is not None
 
 
-def test_the_score_of_a_task_helps_or_hurts(tmp_path):
+def test_the_score_of_a_task_keeps_its_name_and_its_values(tmp_path):
+    lines, scores = task_lines()
+    lines["score"] = scores.ravel() * 40  # in whatever unit
+    atlas = import_table(lines, tmp_path / "atlas")
+    assert atlas.imported == ["sums"] and atlas.tasks == [] and atlas.effect_maps == []
+    np.testing.assert_array_equal(atlas.imported_scores("sums").values, scores * 40)
+    table = atlas.to_table()
+    assert set(table["method"]) == {"imported"} and set(table["fit"]) == {""}
+    np.testing.assert_array_equal(table["value"], lines["score"])
+    with pytest.raises(UnknownNameError, match="nothing"):
+        atlas.imported_scores("nothing")
+
+
+def test_nothing_is_invented_for_a_score(tmp_path):
     lines, scores = task_lines()
     atlas = import_table(lines, tmp_path / "atlas")
-    np.testing.assert_allclose(atlas.scores("sums")["facilitation"], np.maximum(scores, 0), atol=1e-7)
-    np.testing.assert_allclose(atlas.scores("sums")["interference"], np.maximum(-scores, 0), atol=1e-7)
-    assert atlas.seeds("sums") == [0, 1]
+    card = atlas.card("L0H1")
+    assert card.tasks == () and card.effects == ()
+    (given,) = card.imported
+    assert given.name == "sums" and given.seeds == 2
+    assert given.score == pytest.approx(scores[:, 0, 1].mean())
+    text = report_markdown(atlas) + card_html(card) + atlas_html(atlas)
+    assert "G+" not in text and "facilit" not in text and "gates" not in text
+    assert "## What was imported?" in text and "sums" in text
+
+
+def test_gates_are_gates_only_if_the_table_says_so(tmp_path):
+    with pytest.raises(RequestError, match="gates have the fit free, retain or remove"):
+        import_table(task_lines()[0].assign(method="gating"), tmp_path / "atlas")
+    lines = task_lines()[0].assign(score=0.25)
+    both = pd.concat([lines.assign(fit="retain"), lines.assign(fit="remove", score=0.125)])
+    atlas = import_table(both, tmp_path / "atlas")
+    assert atlas.tasks == ["sums"] and atlas.imported == []
+    assert (atlas.scores("sums")["facilitation"] == 0.125).all()
     assert plot_agreement(atlas) is not None
-    for kind in ("score", "distributions", "profile"):
-        assert KINDS[kind] is not None
     with pytest.raises(AtlasError, match="imported"):
         atlas.trajectory("sums", "retain")
 
@@ -77,7 +115,49 @@ def test_what_table_writes_is_read_again(tmp_path, ending):
     table, file = atlas.to_table(), tmp_path / f"t.{ending}"
     table.to_csv(file, index=False) if ending == "csv" else table.to_parquet(file)
     again = import_table(file, tmp_path / "atlas", model="made up").to_table()
-    pd.testing.assert_frame_equal(again, table, check_dtype=False)
+    pd.testing.assert_frame_equal(again, table, check_exact=True)
+
+
+def every_kind_of_line():
+    """Gates, an effect with a hole, scores with and without seeds, relations with and without a method."""
+    draw = np.random.default_rng(2)
+    gates = {seed: (draw.uniform(size=(2, 3)), draw.uniform(size=(2, 3))) for seed in range(2)}
+    gates[0][0][0, 0], gates[1][1][1, 2] = 0.0, 1.0
+    spec = spec_of(3, 2)
+    atlas = atlas_of({"sums": gates}, spec)
+    values = np.full(spec.shape, np.nan)
+    values[0] = np.float32([0.1, -0.2, 1e-7])
+    effect = EffectMap("ablate-zero", "sums", 3, "id", values.astype(np.float32), values)
+    shares = np.full((2, *spec.shape), np.nan)
+    shares[0, :, 1] = 0.1, 0.3
+    static = ScoreMap("relations", "plural", "id", shares.astype(np.float32), {"category": "linguistic"})
+    run = Run("relations", "plural", "id")
+    measured = Atlas(
+        spec, [*atlas.runs.values(), run, Run("ablate-zero", "sums", "id")],
+        [fit for fits in atlas._fits.values() for fit in fits.values()], scores=[static], effects=[effect],
+    )  # fmt: skip
+    given = [
+        {"task": "mine", "layer": 1, "head": 1, "value": 0.1234567890123},
+        {"task": "theirs", "seed": 7, "layer": 0, "head": 2, "value": -1e12},
+        {"task": "theirs", "seed": 8, "layer": 0, "head": 0, "value": 1 / 3},
+        {"relation": "a", "seed": 4, "direction": "suppress", "layer": 0, "head": 0, "value": 1 / 7},
+        {"relation": "a", "seed": 5, "direction": "promote", "layer": 0, "head": 0, "value": 0.5},
+        {"relation": "b", "direction": "promote", "layer": 1, "head": 0, "value": 0.7},
+    ]
+    return pd.concat([measured.to_table(), pd.DataFrame(given)])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_every_kind_of_value_goes_round_exactly(tmp_path, ending):
+    first = import_table(every_kind_of_line(), tmp_path / "first", model="m").to_table()
+    write_table(first, tmp_path / f"t.{ending}")
+    second = import_table(tmp_path / f"t.{ending}", tmp_path / "second", model="m").to_table()
+    pd.testing.assert_frame_equal(second, first, check_exact=True)
+    write_table(second, tmp_path / f"again.{ending}")
+    assert (tmp_path / f"again.{ending}").read_bytes() == (tmp_path / f"t.{ending}").read_bytes()
+    assert first[first["task"] == "mine"]["seed"].isna().all()
+    assert set(first["method"]) == {"gating", "ablate-zero", "imported", "relations"}
+    assert len(first) == len(every_kind_of_line())  # heads without a value have no line
 
 
 def test_relations_written_by_table_are_read_again(tmp_path):
@@ -87,6 +167,7 @@ def test_relations_written_by_table_are_read_again(tmp_path):
     table = pd.read_csv(file, keep_default_na=False)
     table = table[table["value"] != ""]  # promote was not measured
     second = import_table(table, tmp_path / "two", categories={"a": "linguistic"})
+    pd.testing.assert_frame_equal(second.to_table(), first.to_table(), check_exact=True)
     assert second.relation_scores().category.values.tolist() == ["linguistic", "other"]
     np.testing.assert_array_equal(second.relation_scores().values, first.relation_scores().values)
 
@@ -97,15 +178,118 @@ def test_an_atlas_can_be_added_to(tmp_path):
         import_table(relation_lines(), tmp_path / "atlas")
     lines, _ = task_lines()
     atlas = import_table(lines, tmp_path / "atlas", resume=True)
-    assert atlas.tasks == ["sums"] and atlas.relations == ["a", "b"]
+    assert atlas.imported == ["sums"] and atlas.relations == ["a", "b"]
     with pytest.raises(RequestError, match=r"row 1 names layer 5; m has layers 0 to 1"):
         import_table(lines.assign(layer=lines["layer"] + 5, task="other"), tmp_path / "atlas", resume=True)
 
 
-def test_seeds_of_a_relation_are_averaged(tmp_path):
+def test_seeds_of_a_relation_are_kept(tmp_path):
     both = pd.concat([relation_lines(seed=0, score=0.1), relation_lines(seed=1, score=0.9)])
-    scores = import_table(both, tmp_path / "atlas").relation_scores()
+    import_table(both, tmp_path / "atlas")
+    atlas = open_atlas(tmp_path / "atlas")
+    table = atlas.to_table()
+    assert table["seed"].tolist() == [0] * 6 + [1] * 6 + [0] * 6 + [1] * 6
+    assert table["value"].tolist() == [0.1] * 6 + [0.9] * 6 + [0.1] * 6 + [0.9] * 6
+    scores = atlas.relation_scores()  # a map shows the mean, and says so
     np.testing.assert_allclose(scores.sel(direction="promote"), 0.5, atol=1e-7)
+    assert scores["seeds"].values.tolist() == [2, 2]
+    caption = " ".join(text.get_text() for text in plot_categories(atlas).texts).replace("\n", " ")
+    assert "mean over 2 seeds" in caption.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_head_that_the_table_does_not_name_stays_unknown(tmp_path):
+    lines = pd.concat([relation_lines(), task_lines()[0]])
+    lines = lines[(lines["layer"] != 1) | (lines["head"] == 2)]  # of layer 1 only its last head
+    atlas = import_table(lines, tmp_path / "atlas", layers=3)
+    assert atlas.spec.heads == (3, 3, 3)
+    assert np.isnan(atlas.imported_scores("sums").values[:, 1, 0]).all()
+    table = atlas.to_table()
+    assert table["value"].notna().all()
+    assert not ((table["layer"] == 1) & (table["head"] == 0)).any() and 2 not in set(table["layer"])
+    card = atlas.card("L1H0")
+    assert card.label == "not in the imported table" and card.missing == ("sums", "a", "b")
+    assert "not in the imported table: sums, a, b" in card_html(card)
+    known = atlas.card("L1H2")
+    assert known.missing == () and "imported" in known.label
+    assert "| 5 of 9 |" in report_markdown(atlas)
+
+
+def test_an_imported_relation_is_not_one_of_the_weights(tmp_path):
+    atlas = import_table(relation_lines(), tmp_path / "atlas")
+    assert set(atlas.to_table()["method"]) == {"imported"}
+    stated = import_table(relation_lines(method="relations"), tmp_path / "stated")
+    assert set(stated.to_table()["method"]) == {"relations"}
+    with pytest.raises(RequestError, match="give one of the two another name"):
+        import_table(pd.concat([relation_lines(), relation_lines(method="relations")]), tmp_path / "both")
+
+
+def test_heads_that_a_table_leaves_out_decide_no_finding(tmp_path):
+    """A table of the last layer alone does not show that the heads of its category lie there."""
+    last = relation_lines()
+    atlas = import_table(last[last["layer"] == 1], tmp_path / "last")
+    assert [one.topic for one in find(atlas)] == []
+    whole = import_table(relation_lines(), tmp_path / "whole")
+    found = [one for one in find(whole) if one.topic == "categories"]
+    assert found and all(one.text.endswith("(imported scores)") and one.published is None for one in found)
+
+
+def test_the_number_of_parameters_is_unknown(tmp_path):
+    import_table(relation_lines(), tmp_path / "atlas")
+    assert open_atlas(tmp_path / "atlas").spec.parameters is None
+
+
+def test_repeated_heads_offer_an_average(tmp_path):
+    each = [relation_lines(template=name, score=score) for name, score in (("x", 0.2), ("y", 0.4))]
+    lines = pd.concat([*each, relation_lines(template="z", score=0.9).iloc[:1]])
+    with pytest.raises(RequestError, match=r"row 13 repeats row 1 .*differ in template: --average template"):
+        import_table(lines, tmp_path / "atlas")
+    with pytest.raises(RequestError, match=r"no column 'frame' to average over; there are template"):
+        import_table(lines, tmp_path / "atlas", average=["frame"])
+    with pytest.raises(RequestError, match=r"no column 'seed' to average over"):
+        import_table(lines.assign(seed=0), tmp_path / "atlas", average=["seed"])
+    with pytest.raises(RequestError, match="repeats"):
+        import_table(pd.concat([lines, each[0]]), tmp_path / "atlas", average=["template"])
+    assert not (tmp_path / "atlas").exists()
+    atlas = import_table(lines.assign(note="n"), tmp_path / "atlas", average=["Template"])
+    scores = atlas.relation_scores().sel(direction="promote")
+    np.testing.assert_allclose(scores.values[0, 0, 0], 0.5, atol=1e-7)
+    np.testing.assert_allclose(scores.values.ravel()[1:], 0.3, atol=1e-7)
+    assert reading_words(atlas.run("a", "relations").task_facts) == [
+        "each score is the mean over template (2 to 3 rows)",
+        "columns that were ignored: note",
+    ]
+
+
+def test_nothing_is_averaged_unasked(tmp_path):
+    """Directions of a task and fits of a relation were averaged without a word."""
+    lines, _ = task_lines()
+    with pytest.raises(RequestError, match="has the direction 'promote'; a task has none"):
+        import_table(lines.assign(direction="promote"), tmp_path / "atlas")
+    with pytest.raises(RequestError, match="has the fit 'retain'; a relation has none"):
+        import_table(relation_lines(fit="retain"), tmp_path / "atlas")
+    mixed = pd.concat([relation_lines(seed=1), relation_lines().iloc[:1]])
+    with pytest.raises(RequestError, match="row 13 has no seed, but other rows of 'a' have one"):
+        import_table(mixed, tmp_path / "atlas")
+
+
+@pytest.mark.parametrize("column", ["model", "relation", "category"])
+def test_names_are_printable(tmp_path, column):
+    with pytest.raises(RequestError, match=rf"row 1 has the {column} .*printable"):
+        import_table(relation_lines(**{column: "a\x1b[31m"}), tmp_path / "atlas")
+    assert not (tmp_path / "atlas").exists()
+
+
+def test_the_shape_is_checked_before_anything_is_written(tmp_path):
+    for shape in ({"layers": 400, "heads": 400}, {"layers": 10**9, "heads": 1}, {"layers": 0}, {"heads": -1}):
+        with pytest.raises(RequestError):
+            import_table(relation_lines(), tmp_path / "atlas", **shape)
+    wide = changed(0, head=1500).astype({"head": int})
+    wide.loc[1, "layer"] = 1500
+    with pytest.raises(RequestError, match="1501 layers of 1501 heads are 2,253,001 heads"):
+        import_table(wide, tmp_path / "atlas")
+    assert not (tmp_path / "atlas").exists()
+    assert len(import_table(relation_lines(), tmp_path / "atlas", layers=300, heads=300).spec) == 90_000
+    assert len(open_atlas(tmp_path / "atlas").spec) == 90_000
 
 
 def test_models_are_not_mixed(tmp_path):
@@ -164,28 +348,27 @@ CASES = {
     "direction": (relation_lines(direction="up"), ["row 2 has the direction 'up'", "promote and suppress"]),
     "twice": (
         pd.concat([relation_lines(), relation_lines().iloc[[2]]]),
-        ["row 14 says again what row 4 says"],
+        ["row 14 repeats row 4 (a, L0H2)"],
     ),
     "both": (relation_lines(task="t"), ["row 2 names a task and a relation"]),
     "models": (changed(2, model="n"), ["holds 2 models (m, n)", "--model"]),
     "categories": (changed(2, category="other"), ["'a' has several categories (knowledge, other)"]),
-    "task": (
-        relation_lines(score=-2).rename(columns={"relation": "task"}),
-        ["between -1 (hurts) and 1 (helps)"],
-    ),
-    "fit": (relation_lines(fit="keep").rename(columns={"relation": "task"}), ["row 2 has the fit 'keep'"]),
+    "fit": (relation_lines(fit="keep").rename(columns={"relation": "task"}), ["row 2", "the fit 'keep'"]),
     "gate": (relation_lines(fit="retain", score=-0.5).rename(columns={"relation": "task"}), ["gate -0.5"]),
     "half": (
         relation_lines(fit="retain").rename(columns={"relation": "task"}),
-        ["'a' (seed 0) has no value for L0H0 in the fit 'remove'"],
+        ["'a' has no gate for L0H0 in the fit 'remove'"],
     ),
     "hole": (
-        relation_lines().rename(columns={"relation": "task"}).drop(index=1),
-        ["'a' (seed 0) has no value for L0H1"],
+        relation_lines(fit="retain", seed=4).rename(columns={"relation": "task"}).drop(index=1),
+        ["'a' (seed 4) has no gate for L0H1"],
     ),
     "columns": (relation_lines(Score=0.5), ["two columns named 'score'"]),
     "huge": (changed(1, layer=1e30), ["row 3 has the layer 1e+30", "more than any model"]),
-    "method": (relation_lines(method="gating"), ["row 2 has the method 'gating'", "relations, attending"]),
+    "method": (
+        relation_lines(method="gating"),
+        ["row 2 has the method 'gating'", "relations, imported, attending"],
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas.atlas import SHARES, Atlas, Fit, Run, ScoreMap, validation_name
+from headatlas.atlas import SHARES, Atlas, EffectMap, Fit, Run, ScoreMap, validation_name
 from headatlas.core import EFFECT_METHODS, FITS, ModelSpec
 
 #: role -> (gate of retain, gate of remove)
@@ -77,6 +77,7 @@ def make_atlas(
     gates: dict[str, np.ndarray],
     heads: tuple[int, ...] | None = None,
     scores: tuple[ScoreMap, ...] | list[ScoreMap] = (),
+    effects: tuple[EffectMap, ...] | list[EffectMap] = (),
 ) -> Atlas:
     """From task -> [seed, (retain, remove), layer, head]; free gates are 0.5, updates 10 and 20 are kept.
 
@@ -99,7 +100,8 @@ def make_atlas(
                 fits.extend(Fit(method, *rest) for method in methods)
     runs = [Run(method, task, "x") for method in ("gating", "contrast") for task in gates]
     runs.extend(Run(one.method, one.relation, "x") for one in scores)
-    return Atlas(make_spec(heads), runs, fits, scores=scores)
+    runs.extend(Run(one.method, one.task, "x") for one in effects)
+    return Atlas(make_spec(heads), runs, fits, scores=scores, effects=effects)
 
 
 def random_atlas(
@@ -113,7 +115,14 @@ def random_atlas(
         values[:, :, list(holes)] = np.nan
         gates[name] = values
     scores = random_scores(layers, heads, relations, holes)
-    atlas = make_atlas(gates, tuple(0 if layer in holes else heads for layer in range(layers)), scores)
+    imported = []
+    for name in names:
+        values = draw.normal(size=(layers, heads))
+        values[draw.uniform(size=values.shape) < 0.2] = np.nan  # not in the table
+        values[list(holes)] = np.nan
+        imported.append(EffectMap("imported", name, 0, "x", values, values))
+    widths = tuple(0 if layer in holes else heads for layer in range(layers))
+    atlas = make_atlas(gates, widths, scores, imported)
     atlas.notes |= {validation_name(name): random_validation(name, len(atlas.spec), seeds) for name in names}
     return atlas
 

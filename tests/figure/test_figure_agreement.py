@@ -48,7 +48,7 @@ def test_a_threshold_cuts_scores_and_key(from_gates):
     figure = plot_agreement(from_gates({"math": gates}), threshold=0.5)
     np.testing.assert_array_equal(colours(panels(figure)[0]), [[YELLOW, BLACK]])
     assert len(np.unique(key(figure).images[0].get_array().reshape(-1, 3), axis=0)) == 4
-    with pytest.raises(RequestError, match="threshold of 0 "):
+    with pytest.raises(RequestError, match="threshold is 0; allowed"):
         plot_agreement(from_gates({"math": gates}), threshold=0)
 
 
@@ -163,7 +163,9 @@ def test_a_label_stands_in_the_top_left_corner(any_atlas):
 def test_size_is_that_of_a_column_and_panels_keep_a_reasonable_shape(any_atlas, shape, tasks):
     figure = plot_agreement(any_atlas(*shape, [f"t{n}" for n in range(tasks)], seeds=1))
     assert figure.get_figwidth() == 3.3
-    assert figure.get_figheight() < 7.3
+    captions = [text for text in figure.texts if text.get_gid() == "caption"]  # a warning comes on top
+    captioned = sum(text.get_window_extent().height for text in captions) / figure.dpi
+    assert figure.get_figheight() - captioned < 7.3
     box = panels(figure)[0].get_window_extent()
     assert 0.49 < box.height / box.width < 1.61
     if shape[0] == shape[1] and tasks == 1:

@@ -166,8 +166,8 @@ def test_a_profile_is_the_mean_over_heads(any_atlas):
 def test_every_kind_has_the_same_signature(any_atlas):
     atlas = any_atlas(12, 8, ["math"])
     assert list(KINDS) == sorted(KINDS) == [
-        "ablation", "agreement", "categories", "contrast", "distributions", "dynamic", "effects", "profile",
-        "relations", "score", "stability", "sufficiency", "trajectories",
+        "ablation", "agreement", "categories", "contrast", "distributions", "dynamic", "effects", "imported",
+        "profile", "relations", "score", "stability", "sufficiency", "trajectories",
     ]  # fmt: skip
     options = FigureOptions(
         tasks=("math",), score="irrelevance", over="any", label="(c)", colours="safe", heads=("L1H1",)

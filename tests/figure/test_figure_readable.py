@@ -138,7 +138,8 @@ def test_the_check_sees_faults(any_atlas):
     figure = plot_agreement(any_atlas(4, 4))
     figure.text(0.8, 0.9, "tiny", fontsize=5)
     figure.text(0.99, 0.9, "outside", fontsize=8)
-    figure.text(0.4, 0.02, "On top", fontsize=8)
+    (axis,) = (text for text in figure.texts if text.get_text() == "Head")
+    figure.text(0.4, axis.get_position()[1], "On top", fontsize=8)
     assert faults(figure) == [
         "'tiny' is set in 5.0 points", "'outside' leaves the sheet", "'Head' lies on 'On top'",
     ]  # fmt: skip

@@ -119,7 +119,7 @@ def test_a_threshold_is_reached_or_not(by_hand, from_scores):
         cells(lower.axes[0]), [[BLUE, GREEN], [PURPLE, PURPLE], [ORANGE, PINK]]
     )  # L0H1 also plurals, L0H2 capitals
     assert "at least 10 %" in caption(lower)
-    with pytest.raises(RequestError, match="threshold of 0 cuts nothing"):
+    with pytest.raises(RequestError, match="threshold is 0; allowed are numbers above 0"):
         plot_categories(by_hand, threshold=0)
     options = FigureOptions(threshold=0.1)
     assert caption(draw_figure(by_hand, "categories", options)) == caption(lower)

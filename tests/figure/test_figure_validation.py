@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from headatlas import RequestError
 from headatlas.atlas import Atlas, EffectMap, Run, by_seeds, validation_name
@@ -68,6 +69,21 @@ def test_sufficiency_shows_every_method_of_every_task():
     assert len(one.axes) == 2
 
 
+def test_sufficiency_is_in_nats_where_all_heads_are_no_better_than_none():
+    atlas = made()
+    arrays, _ = atlas.notes[validation_name("words")]
+    arrays["keep"][:, [0, -1]] = arrays["keep"][:, [-1, 0]]
+    found = atlas.validation("words")
+    figure = plot_sufficiency(atlas)
+    for side, ax in zip(("keep", "drop"), figure.axes[2:], strict=True):
+        for name, line in curves(ax).items():
+            np.testing.assert_allclose(line.get_ydata(), found.gain(name, side))
+        low, high = ax.get_ylim()
+        assert low < found.gap.mean == -4 < high
+    said = " ".join(text.get_text() for text in figure.findobj(Text)).replace("\n", " ")
+    assert "nats" in said and "not clearly better than no heads" in said
+
+
 def test_ablation_shows_the_three_orders_and_the_band():
     atlas = made()
     figure = plot_ablation(atlas)
@@ -115,6 +131,9 @@ def test_stability_shows_the_table_by_seeds():
         np.testing.assert_allclose(line.get_ydata(), table[name][:2])
     other = plot_stability(atlas, threshold=0.9)
     assert curves(other.axes[0])["any_facilitating"].get_ydata()[0] < left["any_facilitating"].get_ydata()[0]
+    for threshold in (-3, 0, 1.5, np.nan):
+        with pytest.raises(RequestError, match=r"threshold is .*; allowed are numbers above 0 and up to 1"):
+            plot_stability(atlas, threshold=threshold)
     with pytest.raises(RequestError, match="two seeds"):
         plot_stability(atlas, "words")
     same = {seed: (np.full((6, 4), 0.9), np.full((6, 4), 0.1)) for seed in range(4)}
@@ -137,3 +156,29 @@ def test_what_is_not_there_is_said():
 @pytest.mark.parametrize("kind", ["ablation", "effects", "stability", "sufficiency"])
 def test_kinds(kind):
     assert kind in KINDS and draw_figure(made(), kind) is not None
+
+
+def caption_of(figure):
+    (caption,) = (text.get_text() for text in figure.texts if text.get_gid() == "caption")
+    return " ".join(caption.split())
+
+
+def test_captions_give_items_and_seeds_of_each_task():
+    atlas = made()
+    arrays, about = atlas.notes[validation_name("words")]
+    fewer = {name: part[..., :3] for name, part in arrays.items()}
+    fewer["off"] = fewer["off"][:1]
+    atlas.notes[validation_name("words")] = (fewer, about)
+    ablation, sufficiency = caption_of(plot_ablation(atlas)), caption_of(plot_sufficiency(atlas))
+    assert "2 seeds (Sums), 1 seed (Words)" in ablation
+    for caption in (ablation, sufficiency):
+        assert "5 held-out items (Sums), 3 held-out items (Words)" in caption
+    assert "2 seeds; 5 held-out items." in caption_of(plot_ablation(atlas, "sums"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["agreement", "score", "distributions", "profile", "stability", "ablation", "sufficiency", "effects"],
+)
+def test_captions_name_what_is_doubtful(kind):
+    assert "Doubtful: Sums (2 seeds" in caption_of(draw_figure(made(), kind))

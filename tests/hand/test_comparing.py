@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,12 @@ def test_models_of_different_shapes_by_depth():
 
     found = compare_atlases(rising(4, 3), rising(13, 6), "sums")
     assert not found.by_heads and found.roles is None and not found.changed
-    assert found.correlation["facilitation"].mean > 0.95 and found.p["facilitation"] < 0.01
+    assert found.correlation["facilitation"].mean > 0.95
+    # four layers are four observations: 4! orders give no p below 2/24
+    assert found.p["facilitation"] is None and found.test.startswith("no p: 4 layers cannot")
+    assert found.correlation["facilitation"].low is None
+    deep = compare_atlases(rising(6, 3), rising(13, 6), "sums")
+    assert deep.p["facilitation"] == pytest.approx(1 / 720) and "whole layers permuted" in deep.test
     assert len(found.profiles["facilitation"][0]) == BINS
     figure = plot_comparison(rising(4, 3), rising(13, 6), found)
     assert len(figure.axes) == 2
@@ -120,3 +126,75 @@ def test_which_tasks():
     ):
         with pytest.raises(error):
             shared_tasks(*pair, tasks)
+
+
+def test_intervals_draw_whole_layers():
+    """Heads of a layer are copies of each other: 6 layers are 6 observations."""
+    draw = np.random.default_rng(0)
+    layers = draw.uniform(0.05, 0.95, (2, 6, 1))
+
+    def intervals(width):
+        low = np.repeat(layers, width, axis=2)
+        one, other = (atlas_of({"sums": {0: (np.full_like(part, 0.95), part)}}) for part in low)
+        return compare_atlases(one, other, "sums").correlation["facilitation"]
+
+    narrow, wide = intervals(2), intervals(20)
+    assert wide.high - wide.low == pytest.approx(narrow.high - narrow.low, abs=0.05)
+
+
+def roles_atlas(seeds, changed=0, spread=0.0, seed=0):
+    """12 heads of two roles; `changed` of them are turned round, and a share `spread` anew in every seed."""
+    draw = np.random.default_rng(seed)
+    base = np.tile([0.9, 0.1], 6).reshape(3, 4)
+    base.ravel()[:changed] = 1 - base.ravel()[:changed]
+    made = {}
+    for number in seeds:
+        turned = draw.random((3, 4)) < spread
+        made[number] = (np.full((3, 4), 0.95), np.where(turned, 1 - base, base))
+    return atlas_of({"sums": made})
+
+
+def test_verdict():
+    """Four seeds of each without any spread, other roles in four heads: two splits of 70 are as far out, and
+    ties count half: p = 1/70."""
+    found = compare_atlases(roles_atlas(range(4)), roles_atlas(range(4, 8), changed=4), "sums")
+    assert found.verdict_p == pytest.approx(1 / 70) and found.verdict.startswith("the two differ more")
+    same = compare_atlases(
+        roles_atlas(range(4), spread=0.2, seed=1), roles_atlas(range(4, 8), spread=0.2, seed=2), "sums"
+    )
+    assert same.verdict_p > 0.05 and "do not clearly differ" in same.verdict
+    few = compare_atlases(roles_atlas(range(2)), roles_atlas((2, 3), changed=4), "sums")
+    assert few.verdict_p is None and "more than two seeds do, on average; too few seeds" in few.verdict
+    one = compare_atlases(roles_atlas(range(2)), roles_atlas((2,), changed=4), "sums")
+    assert one.verdict.startswith("the second has one seed") and "4 seeds in each are enough" in one.verdict
+
+
+def test_seeds_with_the_same_number_are_not_compared_with_each_other():
+    """Seeds 0 and 1 are in both atlases and equal there; seeds of one atlas have nothing in common."""
+    one = {0: (np.full((1, 4), 0.95), np.array([[0.9, 0.9, 0.1, 0.1]]))}
+    one[1] = (np.full((1, 4), 0.95), np.array([[0.1, 0.1, 0.9, 0.9]]))
+    found = compare_atlases(atlas_of({"sums": one}), atlas_of({"sums": one}), "sums")
+    assert found.within == (0, 0) and found.between == 0
+    # with the numbers of both, pairs of seeds are exchanged: 2^6 ways; two are as far out and count half
+    both = compare_atlases(roles_atlas(range(6)), roles_atlas(range(6), changed=4), "sums")
+    assert both.verdict_p == pytest.approx(1 / 64)
+    many = compare_atlases(roles_atlas(range(20)), roles_atlas(range(20, 40), changed=4), "sums")
+    assert many.verdict_p < 0.01
+
+
+def test_what_two_atlases_share_is_said():
+    one, other = roles_atlas(range(2)), roles_atlas((1, 2))
+    assert compare_atlases(one, other, "sums").shared == ()
+    for atlas in (one, other):
+        run = atlas.runs["gating", "sums"]
+        atlas.runs["gating", "sums"] = replace(run, task_facts={"content_hash": "abc"})
+    assert compare_atlases(one, other, "sums").shared == (
+        "both were fitted on the same items",
+        "both have seed 1: fits with the same seed draw the same items",
+    )
+    for atlas in (one, other):
+        run = atlas.runs["gating", "sums"]
+        atlas.runs["gating", "sums"] = replace(run, settings={"decides": {}})
+    assert compare_atlases(one, other, "sums").shared == (
+        "both hold the same fits of 1 seed: agreement says nothing",
+    )

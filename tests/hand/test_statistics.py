@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from math import comb
 
 import numpy as np
@@ -12,17 +13,18 @@ from scipy import stats
 
 from headatlas.atlas import Atlas
 from headatlas.atlas.finding import Heads
+from headatlas.atlas.findings import _first_layer, _welch, depth_trend
+from headatlas.atlas.interval import Interval, bootstrap, t_interval
 from headatlas.atlas.statistics import (
-    bootstrap,
     concentration,
+    correlation_interval,
+    difference_interval,
     holm,
     jaccard,
-    mcnemar,
-    overlap,
     permutation_p,
-    proportion,
     rank_correlation,
     shuffled_correlation,
+    tail_p,
 )
 from support.atlases import spec_of
 
@@ -38,6 +40,37 @@ def test_the_bootstrap_of_a_mean():
     assert bootstrap(60, lambda places: float(values[places].mean())) == found
 
 
+def test_bootstrap_draws_whole_groups():
+    """Ten copies of each value add nothing to what the values alone say."""
+    values = np.random.default_rng(1).normal(size=12)
+    alone = bootstrap(12, lambda index: float(values[index].mean()))
+    copies, groups = np.repeat(values, 10), np.repeat(np.arange(12), 10)
+    together = bootstrap(120, lambda index: float(copies[index].mean()), groups=groups)
+    assert together.low == pytest.approx(alone.low) and together.high == pytest.approx(alone.high)
+    naive = bootstrap(120, lambda index: float(copies[index].mean()))
+    assert naive.high - naive.low < 0.5 * (alone.high - alone.low)
+
+
+def test_bootstrap_of_few_units_is_as_wide_as_t():
+    values = np.array([1.0, 2.0, 4.0, 5.0, 8.0, 9.0])
+    found = bootstrap(6, lambda index: float(values[index].mean()))
+    exact = stats.ttest_1samp(values, 0).confidence_interval()
+    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.1)
+
+
+def test_one_unit_has_no_interval():
+    assert bootstrap(1, lambda index: 3.0).low is None
+    assert t_interval([3.0]).high is None
+    assert t_interval([3.0]).brackets() == ""
+
+
+def test_t_interval_against_scipy():
+    values = [0.3, 0.5, 0.9]
+    exact = stats.ttest_1samp(values, 0).confidence_interval()
+    found = t_interval(values)
+    assert (found.low, found.high) == (pytest.approx(exact.low), pytest.approx(exact.high))
+
+
 def test_the_bootstrap_of_a_constant_and_of_what_is_not_always_defined():
     assert bootstrap(5, lambda places: 2.0).low == 2.0
     some = bootstrap(4, lambda places: np.nan if len(set(places)) < 3 else 1.0)
@@ -45,7 +78,7 @@ def test_the_bootstrap_of_a_constant_and_of_what_is_not_always_defined():
 
 
 def test_a_permutation_test_by_hand():
-    """Three values of six, all on one side: 1 of the 20 choices is as far out to one side."""
+    """Three values of six, all on one side: 1 of the 20 choices is as extreme, and ties count half."""
     values, chosen = np.array([1.0, 2, 3, 10, 11, 12]), np.array([0, 0, 0, 1, 1, 1], dtype=bool)
     observed = float(values[chosen].mean())
 
@@ -53,10 +86,28 @@ def test_a_permutation_test_by_hand():
         return float(values[chance.permutation(chosen)].mean())
 
     more = permutation_p(observed, draw, draws=4000, sides="more")
-    assert more == pytest.approx(1 / comb(6, 3), abs=0.012)
-    assert permutation_p(observed, draw, draws=4000, sides="less") == 1
+    assert more == pytest.approx(0.5 / comb(6, 3), abs=0.006)
+    assert permutation_p(observed, draw, draws=4000, sides="less") == pytest.approx(1 - more)
     assert permutation_p(observed, draw, draws=4000) == pytest.approx(2 * more)
-    assert permutation_p(99.0, draw, draws=199, sides="more") == 1 / 200  # never zero
+    assert permutation_p(99.0, draw, draws=199, sides="more") == 0.5 / 200  # never zero
+
+
+def test_a_mid_p_value_by_hand():
+    """Of 9 null values 2 lie above 3 and 3 equal it; with the observed value there are 4 ties in 10."""
+    null = np.array([1, 1, 2, 2, 3, 3, 3, 4, 5])
+    assert tail_p(3, null, "more") == pytest.approx((2 + 4 / 2) / 10)
+    assert tail_p(3, null, "less") == pytest.approx((4 + 4 / 2) / 10)
+    assert tail_p(3, null) == pytest.approx(0.8)
+
+
+def test_intervals_invert_their_tests():
+    """The interval of a correlation or a difference excludes zero where the two-sided p is below 0.05."""
+    null = np.linspace(-0.6, 0.6, 999)
+    for observed in (0.05, 0.3, 0.5, 0.55, 0.58, 0.7):
+        is_significant = tail_p(observed, null) < 0.05
+        for interval in (correlation_interval(observed, null), difference_interval(observed, null)):
+            assert (interval.low > 0) == is_significant and interval.low < observed < interval.high
+    assert correlation_interval(1.0, null).high <= 1
 
 
 def test_ranks():
@@ -67,29 +118,13 @@ def test_ranks():
     assert np.isnan(rank_correlation([1, 1, 1], [1, 2, 3]))
 
 
-def test_mcnemar_by_hand():
-    """Of ten heads in which the two differ, nine are in the first alone: 2 · (1 + 10) / 1024."""
-    one = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
-    other = np.array([False] * 9 + [True] + [True] * 5 + [False] * 5)
-    assert mcnemar(one, other) == pytest.approx(22 / 1024)
-    assert mcnemar(one, one) == 1
-
-
-def test_an_overlap_by_hand():
-    """Two of four and two of four, the same ones: one choice in six."""
-    found = overlap(np.array([1, 1, 0, 0], dtype=bool), np.array([1, 1, 0, 0], dtype=bool))
-    assert (found.both, found.expected, found.jaccard) == (2, 1.0, 1.0)
-    assert found.p == pytest.approx(1 / 6)
-    none = overlap(np.array([1, 1, 0, 0], dtype=bool), np.array([0, 0, 1, 1], dtype=bool))
-    assert (none.both, none.jaccard, none.p) == (0, 0.0, 1.0)
+def test_jaccard_of_empty_sets():
     assert jaccard(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool)) == 1
 
 
 def test_columns():
     """Six heads, all in one of three columns: counts 6, 0, 0, mean 2, variance 8. Two in each: 0."""
-    columns = np.tile(np.arange(3), 6)
-    assert concentration(columns, columns == 1, 3) == 4
-    assert concentration(columns, np.arange(18) < 6, 3) == 0
+    assert concentration(np.array([[6, 0, 0], [2, 2, 2]])).tolist() == [4, 0]
 
 
 def test_holm_by_hand():
@@ -112,7 +147,7 @@ def test_holm_laws(values):
 def test_heads_stay_in_their_layers(heads):
     places = Heads(Atlas(spec_of(*heads), [], []))
     chance = np.random.default_rng(0)
-    drawn = [places.within_layers(chance) for _ in range(300)]
+    drawn = places.within_layers(chance, 300)
     for order in drawn:
         assert sorted(order) == list(range(sum(heads)))
         assert (places.layers[order] == places.layers).all()
@@ -129,12 +164,46 @@ def test_ranks_go_along_when_values_are_shuffled():
     assert found == pytest.approx(stats.spearmanr(one, other[order]).statistic)
 
 
-def test_a_proportion_by_hand():
-    """Wilson: (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n), with z = 1.96."""
-    found, z = proportion(3, 20), stats.norm.ppf(0.975)
-    middle, room = 0.15 + z**2 / 40, z * np.sqrt(0.15 * 0.85 / 20 + z**2 / 1600)
-    assert (found.low, found.high) == pytest.approx(
-        ((middle - room) / (1 + z**2 / 20), (middle + room) / (1 + z**2 / 20))
-    )
-    assert found.mean == 0.15 and proportion(0, 20).low == pytest.approx(0, abs=1e-12)
-    assert proportion(0, 20).high == pytest.approx(z**2 / 20 / (1 + z**2 / 20))
+@pytest.mark.parametrize("heads", [(3, 3, 3, 3), (2, 0, 4, 1, 3)])
+def test_depth_ranks_against_scipy(heads):
+    """Mean ranks by depth of whole layers that were moved are those of a rank of all heads."""
+    places = Heads(Atlas(spec_of(*heads), [], []))
+    depths = places.shuffled_layers(np.random.default_rng(0), 20)
+    for depth, ranks in zip(depths, places.depth_ranks(depths), strict=True):
+        assert sorted(depth) == list(range(len(places.sizes)))
+        every = stats.rankdata(depth[places.layer_index])
+        assert ranks[places.layer_index] == pytest.approx(every)
+
+
+def test_a_depth_trend_against_brute_force():
+    """All orders of five layers, one by one, with scipy's rank correlation."""
+    places = Heads(Atlas(spec_of(2, 1, 3, 2, 2), [], []))
+    values = np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.9, 0.6, 0.8, 0.7, 1.0])
+    every = [
+        stats.spearmanr(np.array(order)[places.layer_index], values).statistic
+        for order in permutations(range(5))
+    ]
+    rho, p = depth_trend(places, values, 40_000)
+    observed = stats.spearmanr(places.layers, values).statistic
+    assert rho.mean == pytest.approx(observed)
+    above, ties = np.sum(every > observed + 1e-9), np.sum(np.isclose(every, observed))
+    assert p == pytest.approx(2 * (above + ties / 2) / 120, abs=0.003)
+
+
+def test_one_layer_cannot_show_a_trend():
+    """Four heads in one layer: with layers as units there is one observation (p was 0.002 with heads)."""
+    places = Heads(Atlas(spec_of(*[9] * 30), [], []))
+    chosen = (places.layers == 23) & (places.columns < 4)
+    finding = _first_layer(places, "knowledge", chosen, 5000)
+    assert finding.value == 23 and finding.p == pytest.approx(6.5 / 30, abs=0.02)
+    assert "4 heads of category knowledge" in finding.text and "in 1 layer" in finding.text
+
+
+def test_welch_against_scipy():
+    first, second = np.array([0.31, 0.35, 0.33]), np.array([0.30, 0.28, 0.36, 0.29])
+    interval, p = _welch(first, second)
+    other = stats.ttest_ind(first, second, equal_var=False)
+    assert p == pytest.approx(other.pvalue)
+    assert (interval.low, interval.high) == pytest.approx(tuple(other.confidence_interval()))
+    assert _welch(first[:1], second)[1] is None  # one seed says nothing about others
+    assert _welch(np.array([0.3, 0.3]), np.array([0.4, 0.4])) == (Interval(pytest.approx(-0.1)), None)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import (
+    Atlas,
     Validation,
     by_seeds,
     doubts,
-    facilitating_jaccard,
     faithfulness,
     find,
+    half_overlap,
     report_markdown,
+    validation_name,
 )
 from headatlas.atlas import retest as retested
 from headatlas.atlas.records import EffectMap, Run
@@ -22,11 +27,11 @@ from support.atlases import atlas_of, spec_of
 
 
 def validation(**curves):
-    """Shares 0, ½, 1 of four heads; two items, the second with twice the losses of the first."""
+    """Shares 0, ½, 1 of four heads; six items, every second one with twice the losses of the first."""
     names = list(curves)
 
     def losses(values):
-        return np.array([[value, 2 * value] for value in values], dtype=float)
+        return np.array([[value, 2 * value] * 3 for value in values], dtype=float)
 
     keep = np.stack([losses(keep) for keep, _ in curves.values()])
     drop = np.stack([losses(drop) for _, drop in curves.values()])
@@ -73,7 +78,130 @@ def test_areas():
     table = found.table()
     assert table["method"].tolist() == ["better", "gating", "half", "random"]
     # both items have the same faithfulness, so whichever are drawn, the areas are the same
-    assert table["sufficiency_low"].tolist() == pytest.approx(table["sufficiency_high"].tolist())
+    one = table[table["method"] != "random"]
+    assert one["sufficiency_low"].tolist() == pytest.approx(one["sufficiency_high"].tolist())
+    # the gap is 4 nats in the first item and 8 in the second: areas in nats are 6 times the normalized ones
+    assert table["sufficiency_nats"].tolist() == pytest.approx((6 * table["sufficiency"]).tolist())
+    assert table["necessity_nats"].tolist() == pytest.approx((6 * table["necessity"]).tolist())
+    assert table["distance_nats"].tolist() == pytest.approx((6 * table["distance"]).tolist())
+
+
+def test_random_orders_vary():
+    """Areas of ¼ and ½: the variance of their mean is 1/64, and t with one degree of freedom is 12.7."""
+    found = validation(**CURVES).sufficiency("random")
+    half = stats.t.ppf(0.975, 1) / 8
+    assert (found.low, found.high) == pytest.approx((0.375 - half, 0.375 + half))
+
+
+def test_rankings_without_a_part_of_the_data_widen_the_interval():
+    """Without the first part gating is as good as with all (¾), without the second only ½: the jackknife
+    variance of two parts is (1/8)² + (1/8)², halved, 1/64. Items do not vary here."""
+    curves = {**CURVES, "gating 1": CURVES["gating"], "gating 2": CURVES["half"]}
+    found = validation(**curves)
+    assert found.named() == list(validation(**CURVES).named())
+    half = stats.t.ppf(0.975, 1) / 8
+    own = found.sufficiency("gating")
+    assert (own.mean, own.low, own.high) == pytest.approx((0.75, 0.75 - half, 0.75 + half))
+    assert found.varies("gating") == "items and rankings" and found.varies("half") == "items only"
+    # the difference counts the rankings of both, each 1/64 with 1 degree
+    gap = found.difference("gating", "random")
+    degrees = 1 / (2 * 0.5**1.5)
+    assert gap.high - gap.mean == pytest.approx(stats.t.ppf(0.975, degrees) * np.sqrt(2 / 64))
+    assert "items only (half, better)" in found.interval_words()
+
+
+def inverted():
+    """All heads are worse than none (5 against 1); the first half of gating takes the loss to 0.5."""
+    return validation(
+        **{
+            "gating": ((1, 0.5, 5), (5, 5, 1)),
+            "random 1": ((1, 3, 5), (5, 3, 1)),
+            "random 2": ((1, 3, 5), (5, 3, 1)),
+        }
+    )
+
+
+def test_a_model_that_is_worse_than_no_heads_is_not_normalized():
+    """Normalized, random heads (½) would lead gating (3/16) because both signs turn round."""
+    found = inverted()
+    assert not found.is_normalized and found.gap.mean == pytest.approx(-6)
+    assert np.isnan(found.curve("gating")).all() and np.isnan(found.sufficiency("gating").mean)
+    # losses are 1.5 times those of the first item: gains 0, ¾, −6 over no heads
+    assert found.gain("gating").tolist() == pytest.approx([0, 0.75, -6])
+    assert found.sufficiency("gating", nats=True).mean == pytest.approx((0.75 / 2 + (0.75 - 6) / 2) / 2)
+    assert found.difference("gating", "random", nats=True).mean > 0
+    lines = found.records()
+    assert [line["method"] for line in lines] == ["gating", "random"]
+    assert lines[0]["sufficiency"] is None and lines[0]["necessity_low"] is None
+    assert "not clearly better than no heads (-6.00" in found.why_not_normalized()
+
+
+def test_a_gap_that_may_be_zero_is_not_normalized():
+    """Every second item gains 4 nats from all heads, the others lose 2: not clearly positive."""
+    found = validation(**CURVES)
+    found.keep[:, :, 1::2] = np.array([1, 2, 3])[:, None]
+    assert found.gap.mean == 1 and not found.is_normalized
+
+
+def with_validation(check):
+    """An atlas with one task that was validated so."""
+    made = atlas_of({"t": {seed: (HIGH[seed], LOW[seed]) for seed in (0, 1)}})
+    names = ("keep", "drop", "keep_right", "drop_right", "off", "by_chance")
+    arrays = {name: getattr(check, name) for name in names}
+    about = {
+        "task": "t",
+        "methods": list(check.methods),
+        "counts": [0, 2, 4],
+        "heads": 4,
+        "facts": check.facts,
+    }
+    made.notes[validation_name("t")] = (arrays, about)
+    return made
+
+
+def test_findings_in_nats_say_why():
+    found = {one.about: one for one in find(with_validation(inverted())) if one.topic == "sufficiency"}
+    own, gap = found["t, gating"], found["t, gating − random"]
+    assert own.value == pytest.approx(inverted().sufficiency("gating", nats=True).mean)
+    assert "nats over no heads" in own.text and "not normalized: the whole model" in own.text
+    assert gap.value > 0 and "nats" in gap.text
+    assert any("not normalized" in doubt.text for doubt in doubts(with_validation(inverted()), "t"))
+    usual = {one.about: one for one in find(with_validation(validation(**CURVES)))}
+    assert "sufficient to 0.75" in usual["t, gating"].text and "+4.50" in usual["t, gating"].text
+
+
+def test_items_of_a_group_are_drawn_together():
+    """Six pairs of copies are six observations, not twelve; one group has no interval."""
+    plain = validation(**CURVES)
+    names = ("keep", "drop", "keep_right", "drop_right", "off", "by_chance")
+    twice = {name: np.repeat(getattr(plain, name), 2, axis=-1) for name in names}
+    about = {"task": "t", "methods": list(CURVES), "counts": [0, 2, 4], "heads": 4}
+    copies = Validation.from_note(twice, {**about, "facts": {"groups": [item // 2 for item in range(12)]}})
+    assert copies.items == 12 and copies.independent == 6
+    assert copies.item_words() == "12 held-out items in 6 groups"
+    assert plain.item_words() == "6 held-out items"
+    for order in ("facilitation", "interference"):
+        one, other = copies.change(order, 0.5), plain.change(order, 0.5)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    one, other = (each.sufficiency("gating", nats=True) for each in (copies, plain))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    same = Validation.from_note(twice, {**about, "facts": {"groups": [0] * 12}})
+    assert same.gap.low is None and not same.is_normalized
+    found = doubts(with_validation(copies), "t")
+    assert any("validated on 12 held-out items in 6 groups" in doubt.text for doubt in found)
+    with pytest.raises(AtlasError, match="3 groups for 12 items"):
+        Validation.from_note(twice, {**about, "facts": {"groups": [0, 1, 2]}})
+
+
+def test_the_change_counts_seeds():
+    """One seed loses 1.5 nats on average, the other 0.5: the items' interval is widened by the seeds'."""
+    found = validation(**CURVES)
+    narrow = found.change("facilitation", 0.5)
+    found.off[0, 0, 1] += 1
+    found.off[1, 0, 1] -= 1
+    wide = found.change("facilitation", 0.5)
+    assert wide.mean == pytest.approx(narrow.mean)
+    assert wide.high - wide.low > 3 * (narrow.high - narrow.low)
 
 
 def test_ablation_from_retain():
@@ -88,17 +216,19 @@ def test_ablation_from_retain():
 
 
 def test_the_change_at_one_share():
-    """Half of the heads off: by facilitation the first item loses 1, the second 2."""
+    """Half of the heads off: by facilitation every second item loses 1, the others 2."""
     found = validation(**CURVES)
     change = found.change("facilitation", 0.4)  # 0.5 is the nearest that was measured
     assert change.mean == pytest.approx(-1.5)
-    assert (change.low, change.high) == pytest.approx((-2, -1))  # only one of the items, or only the other
+    exact = stats.ttest_1samp([-1, -2] * 3, 0).confidence_interval()
+    assert (change.low, change.high) == pytest.approx((exact.low, exact.high))
     assert found.change("irrelevance", 0.5).mean == 0 and found.change("interference", 0.5).mean == 0.75
     assert found.change("facilitation", 0).mean == 0
 
 
 def test_no_difference_between_none_and_all():
     assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 3.0)).all()
+    assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 2.0)).all()
 
 
 def gates(*rows):
@@ -130,18 +260,32 @@ def test_by_seeds():
 
 def test_the_same_again():
     scores = atlas().scores("a")
-    assert facilitating_jaccard(scores) is None  # two seeds say nothing about others
     again = retested(scores, scores)
-    assert again == {"facilitation": 1.0, "interference": 1.0, "jaccard": 1.0}
+    assert again == {"facilitation": 1.0, "interference": 1.0, "jaccard": 1.0, "chance": 0.25}
     other = retested(scores, atlas().scores("b"))
     assert other["jaccard"] == 0 and other["facilitation"] < 0
 
 
-def test_three_seeds_drawn_again():
-    """Two seeds of three name both heads, one only the first: whatever is drawn has the first."""
-    seeds = {0: (HIGH[1], LOW[1]), 1: (HIGH[1], LOW[1]), 2: (HIGH[0], LOW[0])}
-    found = facilitating_jaccard(atlas_of({"a": seeds}).scores("a"))
-    assert 0.5 <= found.low <= found.mean < 1 and found.high == 1
+def test_disjoint_halves_of_the_seeds_by_hand():
+    """Four heads. Seeds 0 and 1 name head 0, seeds 2 and 3 heads 0 and 1. Halves of two: 01|23 gives sets
+    {0} and {0, 1} (mean 0.45 of head 1 is below the threshold in mixed halves): Jaccard 1/2, else 1."""
+    first, second = (np.array([[0.9, 0.05], [0.05, 0.05]]), np.array([[0.9, 0.85], [0.05, 0.05]]))
+    scores = xr.Dataset(
+        {"facilitation": (("seed", "layer", "head"), np.stack([first, first, second, second]))}
+    )
+    found = half_overlap(scores)
+    assert found.seeds == 2 and found.jaccard == pytest.approx((0.5 + 1 + 1) / 3)
+    # chance: {0} and {0, 1} share one head in half of the cases (1/2 or 0); {0} and {0}: in a quarter
+    assert found.chance == pytest.approx((0.5 * 0.5 + 0.25 + 0.25) / 3)
+    assert half_overlap(scores.isel(seed=[0])) is None
+
+
+def test_seeds_that_share_nothing_overlap_by_chance():
+    """Resampled seeds overlap with themselves: the old index gave 0.47 to 0.77 here."""
+    rng = np.random.default_rng(0)
+    scores = xr.Dataset({"facilitation": (("seed", "layer", "head"), rng.random((10, 20, 10)) ** 0.5)})
+    found = half_overlap(scores, 0.7)
+    assert found.jaccard == pytest.approx(found.chance, abs=0.05)
 
 
 def test_findings():
@@ -149,6 +293,7 @@ def test_findings():
     assert found["density", "a, always, facilitation"].value == 0.25
     assert found["density", "a, any, interference"].value == 0.25
     assert found["tasks", "a − b"].value == 0 and found["tasks", "a − b"].p == 1
+    assert found["density", "a, always, facilitation"].low is None  # a count of these seeds
     assert found["overlap", "a, b"].value == 0
     assert found["several", "a, both roles"].value == 0
     # in task a what facilitates is in layer 0, in b in layer 1
@@ -193,15 +338,17 @@ def drawn_tasks(seeds, layers=12, heads=8):
     }
 
 
-def test_tasks_with_other_numbers_of_seeds_are_compared_with_as_many():
-    """With more seeds fewer heads are in all of them; that is no difference between tasks."""
+def test_tasks_with_different_numbers_of_seeds():
+    """Seeds are the units of the test, and Always takes equally many seeds of both."""
     tasks = drawn_tasks({"a": 3, "b": 10})
     found = {(one.topic, one.about): one for one in find(atlas_of(tasks))}
     gap = found["tasks", "a − b"]
+    shares = [[(low >= 0.5).mean() for _, low in tasks[task].values()] for task in "ab"]
+    assert gap.value == pytest.approx(np.mean(shares[0]) - np.mean(shares[1]))
+    assert gap.p == pytest.approx(stats.ttest_ind(*shares, equal_var=False).pvalue) and gap.low < 0 < gap.high
     always = [np.min([low for _, low in list(tasks[task].values())[:3]], axis=0) >= 0.5 for task in "ab"]
-    assert gap.value == pytest.approx(always[0].mean() - always[1].mean())
-    assert "in the first 3 seeds of each" in gap.text and gap.p > 0.05
     assert found["overlap", "a, b"].value == (always[0] & always[1]).sum()
+    assert "in the first 3 seeds of each" in found["overlap", "a, b"].text
 
 
 def test_a_clear_trend_stays_clear_among_many_tests():
@@ -217,15 +364,12 @@ def test_a_clear_trend_stays_clear_among_many_tests():
     assert all("rises with depth" in one.text for one in trends)
 
 
-def test_roles_that_fall_out_by_chance_are_no_finding():
-    """Every seed deals the roles out anew: as many heads have both as chance gives."""
-    draw = np.random.default_rng(2)
-    seeds = {}
-    for seed in range(4):
-        kind = draw.integers(3, size=(12, 8))
-        seeds[seed] = (np.where(kind == 1, 0.1, 0.9), np.where(kind == 0, 0.9, 0.1))
+def test_heads_with_both_roles():
+    """Head 0 facilitates in seed 0 and interferes in seed 1; all others are idle."""
+    idle = (np.full((2, 2), 0.9), np.full((2, 2), 0.1))
+    seeds = {0: (idle[0], gates([0.9, 0.1], [0.1, 0.1])), 1: (gates([0.1, 0.9], [0.9, 0.9]), idle[1])}
     (found,) = [one for one in find(atlas_of({"a": seeds})) if one.topic == "several"]
-    assert found.p > 0.05
+    assert found.value == 1 and found.p is None
     # a head that is both in one seed, and nothing else, has not changed its role
     odd = {seed: (np.full((2, 2), 0.9), np.full((2, 2), 0.1)) for seed in (0, 1)}
     odd[0] = (gates([0.1, 0.9], [0.9, 0.9]), gates([0.9, 0.1], [0.1, 0.1]))
@@ -239,25 +383,29 @@ def test_what_speaks_against_a_map():
     good = {seed: (np.full((2, 2), 0.9), gates([0.9, 0.1], [0.1, 0.2])) for seed in (0, 1)}
     other = {0: good[0], 1: (np.full((2, 2), 0.9), gates([0.1, 0.9], [0.2, 0.1]))}
     made = atlas_of({"weak": weak, "good": good, "other": other})
-    few = "7 held-out items: too few to tell small differences"  # as many as these atlases say that they had
-    parted, alone, *rest = doubts(made, "weak")
-    assert parted.startswith("G+ and G− differ by 0.05") and alone.startswith("one seed") and rest == [few]
-    assert doubts(made, "good") == [few]
-    alike, *rest = doubts(made, "other")
-    assert alike.startswith("seeds correlate -0.") and rest == [few]
+    few = "7 distinct held-out items: too few"  # as many as these atlases say that they had
+    alone, separation, *rest = (doubt.text for doubt in doubts(made, "weak"))
+    assert separation.startswith("mean |G+ − G−| is 0.05") and "raise --updates" in separation
+    assert alone.startswith("1 seed, fewer than any preset") and "--resume adds some" in alone
+    assert len(rest) == 1 and rest[0].startswith(few)
+    assert [doubt.key for doubt in doubts(made, "good")] == ["seeds", "held-out"]
+    _, alike, *rest = (doubt.text for doubt in doubts(made, "other"))
+    assert alike.startswith("seeds correlate -0.") and len(rest) == 1 and rest[0].startswith(few)
     page = report_markdown(made)
-    assert page.count("**doubtful**") == 6 and page.index("doubtful") < page.index("## How many heads")
+    assert page.count("**doubtful**") == 8 and page.index("doubtful") < page.index("## How many heads")
     # with one seed nothing is said twice
     about = [one.about for one in find(made) if one.about.startswith("weak")]
-    assert "weak, always, facilitation" in about and not any("any, " in one for one in about)
+    assert "weak, per seed, facilitation" in about and not any("always, " in one for one in about)
 
 
-def test_shares_of_none_and_all_are_not_certain():
-    seeds = {0: (np.full((4, 4), 0.9), np.full((4, 4), 0.9))}
-    found = {one.about: one for one in find(atlas_of({"a": seeds}))}
-    none, every = found["a, always, interference"], found["a, always, facilitation"]
-    assert none.value == 0 and none.low == pytest.approx(0) and 0.1 < none.high < 0.3
-    assert every.value == 1 and every.high == pytest.approx(1) and "(1 seed)" in every.text
+def test_the_share_per_seed_has_an_interval_over_seeds():
+    lows = ([0.9, 0.9, 0.9, 0.1], [0.9, 0.9, 0.1, 0.1], [0.9, 0.1, 0.1, 0.1])
+    seeds = {seed: (np.full((2, 2), 0.9), np.reshape(low, (2, 2))) for seed, low in enumerate(lows)}
+    found = {one.about: one for one in find(atlas_of({"a": seeds}))}["a, per seed, facilitation"]
+    exact = stats.ttest_1samp([0.75, 0.5, 0.25], 0).confidence_interval()
+    assert found.value == 0.5 and found.high == pytest.approx(min(exact.high, 1))
+    alone = {one.about: one for one in find(atlas_of({"a": {0: seeds[0]}}))}["a, per seed, facilitation"]
+    assert alone.low is None and "1 seed" in alone.text and "1 seeds" not in alone.text
 
 
 def named_by_mediation(effects, low):
@@ -278,14 +426,12 @@ def test_heads_that_mediation_names():
     low[3, 1], low[7, 2] = 0.9, 0.8
     others = low[effects == 0]
     (found,) = named_by_mediation(effects, low)
-    assert found.value == pytest.approx(0.85 - others.mean(), abs=1e-5) and found.low > 0
+    wanted = np.mean([0.9 - low[3].mean(), 0.8 - low[7].mean()])
+    assert found.value == pytest.approx(wanted, abs=1e-5) and found.low > 0
     assert "the 2 heads that mediation names" in found.text and "0.85, the others" in found.text
-    # Welch's t by its formula, with the degrees of freedom of Welch and Satterthwaite
-    parts = [np.array([0.9, 0.8]), others]
-    squares = [part.var(ddof=1) / len(part) for part in parts]
-    t = (parts[0].mean() - parts[1].mean()) / np.sqrt(sum(squares))
-    freedom = sum(squares) ** 2 / sum(s**2 / (len(part) - 1) for s, part in zip(squares, parts, strict=True))
-    assert found.p == pytest.approx(stats.t.sf(t, freedom), rel=1e-3)
+    assert f"{others.mean():.2f} (in the seed" in found.text
+    # each is the highest of the 8 heads of its layer: one of 64 arrangements, and ties count half
+    assert found.p == pytest.approx(0.5 / 64, abs=0.003)
     effects[7, 2] = 0
     assert named_by_mediation(effects, low) == []  # one head alone has no spread to test
 
@@ -298,13 +444,70 @@ def test_a_planted_gradient_and_overlap_are_found():
     high = np.full((24, 8), 0.95)
     seeds = {seed: (high, np.clip(low + draw.normal(0, 0.02, low.shape), 0.01, 0.99)) for seed in range(3)}
     found = {(one.topic, one.about): one for one in find(atlas_of({"math": seeds, "syntax": seeds}))}
+    assert "another data set" in found["density", "math, always, facilitation"].published
+    assert found["tasks", "math − syntax"].published is None
     rises = found["layers", "math, mean facilitation"]
     assert rises.low > 0.7 and rises.adjusted < 0.05 and "rises with depth" in rises.text
     same = found["overlap", "math, syntax"]
     in_every = np.min([below for _, below in seeds.values()], axis=0) >= 0.5
     assert same.adjusted < 0.05 and same.value == in_every.sum()
-    assert "Llama-3 1B 38.3 %" in found["density", "math, always, facilitation"].published
-    assert found["tasks", "math − syntax"].published.startswith("Llama-3 1B +37.1")
+
+
+def with_facts(atlas, facts):
+    """The same atlas, with these facts about each of its tasks."""
+    runs = [replace(run, task_facts=facts) for run in atlas.runs.values()]
+    return Atlas(atlas.spec, runs, [fit for some in atlas._fits.values() for fit in some.values()])
+
+
+HUB = {"spec": {"source": {"hub": "owner/data"}}}
+
+
+def test_published_figures_stand_beside_the_papers_data_alone():
+    """Ten seeds of `paper/math` and `paper/syntax`; with fewer seeds Always and Any mean something else."""
+    draw = np.random.default_rng(0)
+    low = draw.uniform(0.05, 0.95, size=(10, 12, 8))
+    seeds = {seed: (np.full((12, 8), 0.95), low[seed]) for seed in range(10)}
+    papers = atlas_of({"paper/math": seeds, "paper/syntax": seeds})
+    found = {one.about: one for one in find(with_facts(papers, HUB))}
+    assert "Llama-3 1B 38.3 %" in found["paper/math, always, facilitation"].published
+    assert "Llama-3 1B +37.1" in found["paper/math − paper/syntax"].published
+    assert "read off the figures" in found["paper/math, facilitation in any seed"].published
+    few = {seed: seeds[seed] for seed in range(3)}
+    others = atlas_of({"paper/math": few, "math": seeds, "mine": seeds})
+    found = {one.about: one for one in find(with_facts(others, HUB))}
+    assert found["paper/math, always, facilitation"].published.startswith("none: the paper has 10 seeds")
+    assert found["math, any, facilitation"].published.startswith("none: paper/math is another data set")
+    assert found["mine, any, facilitation"].published is None
+    assert all((one.published or "none").startswith("none") for one in found.values())
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {**HUB, "imported_from": "t.csv"}, {"spec": {"source": {"file": "math.jsonl"}}}]
+)
+def test_a_table_or_a_file_that_is_named_like_the_papers_task_is_not_its_data(facts):
+    draw = np.random.default_rng(0)
+    low = draw.uniform(0.05, 0.95, size=(10, 12, 8))
+    seeds = {seed: (np.full((12, 8), 0.95), low[seed]) for seed in range(10)}
+    findings = find(with_facts(atlas_of({"paper/math": seeds, "paper/syntax": seeds}), facts))
+    assert all((one.published or "none").startswith("none") for one in findings)
+
+
+def test_held_out_losses_are_findings():
+    """Four items in two groups gain 1 and 3 nats with G+ in every seed; known groups gain 1."""
+    seeds = {seed: (np.full((1, 2), 0.9), np.full((1, 2), 0.4)) for seed in range(2)}
+    atlas = atlas_of({"t": seeds})
+    (run,) = atlas.runs.values()
+    baseline = {"nll": 4.0, "held_out_nll": [4.0] * 4, "groups": [0, 0, 1, 1], "rows": 4, "known_nll": 3.0}
+    gated = {"retain": {"nll": 2.0, "held_out_nll": [3.0, 3.0, 1.0, 1.0], "known_nll": 2.0}}
+    fits = [
+        replace(fit, facts=gated.get(fit.fit, {})) for some in atlas._fits.values() for fit in some.values()
+    ]
+    atlas = Atlas(atlas.spec, [replace(run, baseline=baseline)], fits)
+    (finding,) = (one for one in find(atlas) if one.topic == "held-out")
+    assert finding.value == 2 and finding.low < 1 and finding.high > 3
+    assert "NLL 4.00 without gates, 2.00 with G+: +2.00" in finding.text
+    assert "4 items in 2 groups that no gate was fitted on" in finding.text
+    assert finding.text.endswith("on new items of known groups 3.00 and 2.00")
 
 
 def test_effects_in_an_atlas():
@@ -362,10 +565,12 @@ def test_the_causal_view_and_that_of_the_weights():
     (found,) = [one for one in find(same) if one.topic == "joined"]
     assert found.value == pytest.approx(1) and found.p < 0.01
     strong, always = low * 0.5 >= 0.15, low >= 0.5
-    assert f"of {strong.sum()} heads that promote it, {(strong & always).sum()} facilitate" in found.text
+    assert f"of {strong.sum()} promoting heads, {(strong & always).sum()} facilitate" in found.text
     (other,) = [one for one in find(asking(low, draw.uniform(size=low.shape))) if one.topic == "joined"]
     assert abs(other.value) < 0.3 and other.p > 0.01
-    # what depth alone explains is no agreement: all heads of a layer alike
+    # what depth alone explains is no agreement: heads of a layer differ by noise alone
     depth = np.repeat(np.linspace(0.1, 0.9, 12)[:, None], 8, axis=1)
-    (layered,) = [one for one in find(asking(depth, depth)) if one.topic == "joined"]
-    assert layered.value == pytest.approx(1) and layered.p == 1
+    noisy = [np.clip(depth + draw.normal(0, 0.02, depth.shape), 0, 1) for _ in range(2)]
+    (layered,) = [one for one in find(asking(*noisy)) if one.topic == "joined"]
+    assert abs(layered.value) < 0.3 and layered.p > 0.05
+    assert not [one for one in find(asking(depth, depth)) if one.topic == "joined"]

@@ -23,9 +23,9 @@ from tokenizers.pre_tokenizers import Punctuation, Sequence, WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from headatlas import Head, RequestError, gates, load_model
+from headatlas import FitError, Head, RequestError, gates, load_model
 from headatlas.method import causal_check, relations_for
-from headatlas.method.causal import questions
+from headatlas.method.causal import accuracy, questions
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import relation_of
@@ -246,3 +246,35 @@ def test_only_targets_of_one_token_are_asked_for(reader):
     (ready,) = relations_for(reader, few)
     with pytest.raises(RequestError, match=r"'few' cannot be asked of .*: 29 of its targets.* 30 are needed"):
         questions(reader, ready)
+
+
+def test_when_memory_runs_out_passes_get_smaller(model, monkeypatch):
+    (ready,) = relations_for(model, NEXT)
+    rows, plain, sizes = questions(model, ready), model.logits_at, []
+    wanted = accuracy(model, rows, [Head(*CARRIES)]), accuracy(model, rows, [])
+
+    def tight(ids, *others):
+        sizes.append(ids.numel())
+        if ids.numel() > most:
+            raise torch.OutOfMemoryError("fake")
+        return plain(ids, *others)
+
+    monkeypatch.setattr(model, "logits_at", tight)
+    most = 40
+    assert (accuracy(model, rows, [Head(*CARRIES)]), accuracy(model, rows, [])) == wanted
+    assert max(sizes) > most >= min(sizes)
+    most = 1
+    with pytest.raises(FitError, match="one row at a time does not fit"):
+        accuracy(model, rows, [])
+
+
+def test_no_worked_example_gives_an_answer_away(model):
+    """Each pair stands in the list both ways round: neither the question's pair nor its reverse is shown."""
+    both = [pair for source, target in CYCLE for pair in ((source, target), (target, source))]
+    (tokens,) = relations_for(model, [relation_of("other", both, prompt="{source} w0")])
+    answers = {}
+    for source, target in both:
+        answers.setdefault(source, set()).add(target)
+    for row in questions(model, tokens):
+        source = row.ids[row.start - 2]
+        assert not {source, *answers[source]} & set(row.ids[: row.start - 2])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +13,21 @@ from hypothesis import strategies as st
 
 from headatlas import GateError, Head, RequestError, gates, load_model
 from headatlas.core import FitError, UnknownNameError
-from headatlas.method import ablate, attribute, evaluate, mediate
+from headatlas.method import (
+    ablate,
+    attribute,
+    attribution,
+    choose_corruption,
+    effects,
+    evaluate,
+    evaluate_sets,
+    integrate,
+    mediate,
+    resources,
+)
 from headatlas.method.ablation import STAND_INS, mean_outputs, partners
+from headatlas.method.attribution import _Points
+from headatlas.method.causal import accuracy
 from headatlas.method.mediation import corrupted_rows
 from headatlas.task import Row
 from support.heads import KINDS, model_of
@@ -171,11 +187,122 @@ def test_the_gradient_is_that_of_small_steps(kind):
 def test_integrated_gradients_sum_up_to_the_whole(kind):
     """Completeness: over all heads, the loss with all heads off less the loss with all on."""
     model, rows = model_of(kind), some_rows(3)
-    fine = attribute(model, rows, steps=64)
-    assert np.nansum(fine.values) == pytest.approx(fine.whole, abs=2e-3 * max(1, abs(fine.whole)))
-    coarse = attribute(model, rows, steps=2)
-    gaps = [abs(np.nansum(one.values) - one.whole) for one in (fine, coarse)]
-    assert gaps[0] < gaps[1]
+    fine = integrate(model, rows, tolerance=0.002)
+    assert np.nansum(fine.values) == pytest.approx(fine.whole, abs=5e-3 * max(1, abs(fine.whole)))
+    coarse = integrate(model, rows, most_points=2)
+    assert fine.completeness_error < coarse.completeness_error
+    assert coarse.points == 2 < fine.points
+    ends = [np.mean([loss_by_hand(model, row, edit) for row in rows]) for edit in (shut, None)]
+    assert fine.whole == pytest.approx(ends[0] - ends[1], abs=2e-5)
+
+
+def shut(layer, z):
+    return torch.zeros_like(z)
+
+
+def test_integrated_gradients_of_a_rough_path():
+    """Loud heads make the loss swing on the path: evenly spaced points miss it, halved intervals do not."""
+    hf = build_tiny("llama")
+    for layer in hf.model.layers:
+        layer.self_attn.o_proj.weight.data *= 30
+    model, rows = load_model(hf), some_rows(6)
+    even = np.array([midpoints(model, row, 16) for row in rows]).mean()
+    found = integrate(model, rows)
+    assert abs(even - found.whole) > 0.05 * abs(found.whole)
+    assert found.completeness_error < 0.05
+    assert found.points > 17
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_integrated_gradients_of_a_half_precision_model_are_measured_in_float32(dtype):
+    """Half precision rounds the losses of this path by more than short intervals change them: measured in it,
+    the effects miss their sum by more than 5 %. The weights are the same bits afterwards."""
+    hf = build_tiny("llama")
+    for layer in hf.model.layers:
+        layer.self_attn.o_proj.weight.data *= 30
+    model, rows = load_model(hf.to(dtype)), some_rows(6)
+    before = {name: weight.clone() for name, weight in hf.state_dict().items()}
+    found = integrate(model, rows)
+    assert found.completeness_error < 0.05 and found.dtype == "float32"
+    for name, weight in hf.state_dict().items():
+        assert weight.dtype == before[name].dtype and torch.equal(weight, before[name])
+    single = integrate(load_model(copy.deepcopy(hf).float()), rows)
+    np.testing.assert_array_equal(found.values, single.values)
+
+
+def test_integrated_gradients_without_room_for_float32(monkeypatch):
+    """They are measured in the dtype of the model, whose weights are as before, and say so."""
+    model, rows = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2)
+    wanted = attribution._integrate(model, rows, attribution.TOLERANCE, attribution.MOST_POINTS, None)
+    plain, calls = torch.Tensor.float, []
+
+    def runs_out_of_memory(tensor):
+        calls.append(tensor)
+        if len(calls) == 3:
+            raise torch.OutOfMemoryError("fake")
+        return plain(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "float", runs_out_of_memory)
+    found = integrate(model, rows)
+    assert found.dtype == "bfloat16"
+    np.testing.assert_array_equal(found.values, wanted.values)
+    assert {weight.dtype for weight in model.hf.parameters()} == {torch.bfloat16}
+
+
+def test_a_row_that_fits_in_half_precision_alone(monkeypatch):
+    model, rows, plain = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2), attribution.row_nll
+
+    def tight(model, batch):
+        if model.hf.dtype == torch.float32:
+            raise torch.OutOfMemoryError("fake")
+        return plain(model, batch)
+
+    monkeypatch.setattr(attribution, "row_nll", tight)
+    assert integrate(model, rows).dtype == "bfloat16"
+    single = load_model(build_tiny("llama"))
+    with pytest.raises(FitError, match="one row at a time does not fit"):
+        integrate(single, rows)
+
+
+def test_rows_are_integrated_some_at_a_time(llama, monkeypatch):
+    rows = some_rows(5)
+    wanted = [integrate(llama, rows[start : start + 2]) for start in (0, 2, 4)]
+    monkeypatch.setattr(attribution, "_ROWS", 2)
+    found = integrate(llama, rows)
+    np.testing.assert_array_equal(found.per_row, np.concatenate([part.per_row for part in wanted]))
+    assert found.points == pytest.approx(sum(part.points * part.rows for part in wanted) / 5)
+
+
+def midpoints(model, row, count):
+    """The integral of the slope of all gates together, by central differences at evenly spaced points."""
+    total, step = 0.0, 1e-3
+    for number in range(count):
+        place = (number + 0.5) / count
+        ends = [
+            evaluate(model, [row], torch.full(model.spec.shape, place + sign * step)).mean_nll
+            for sign in (-1, 1)
+        ]
+        total += (ends[0] - ends[1]) / (2 * step * count)
+    return total
+
+
+def test_the_heads_of_a_path_worked_by_hand():
+    """Two heads with losses t² and a step: each gets its share, and most points lie near the step."""
+
+    def slopes(place):
+        step = 40 / np.cosh(40 * (place - 0.3)) ** 2
+        return np.stack([-2 * place, step], axis=-1)[:, None, :]
+
+    def losses(place):
+        return place**2 - np.tanh(40 * (place - 0.3))
+
+    row, place = np.zeros(5, dtype=int), np.linspace(0, 1, 5)
+    points = _Points(row, place, losses(place), slopes(place))
+    while len(chosen := points.to_halve(0.001)):
+        middle = (points.place[chosen] + points.place[chosen + 1]) / 2
+        points = points.joined(_Points(row[:1].repeat(len(chosen)), middle, losses(middle), slopes(middle)))
+    np.testing.assert_allclose(points.integrals(1)[0, 0], [-1, 2], atol=0.02)
+    assert (np.abs(points.place - 0.3) < 0.15).mean() > 0.5
 
 
 @pytest.mark.parametrize("kind", SOME)
@@ -208,10 +335,10 @@ def test_mediation_of_pairs_of_one_length(llama):
         Row(row.ids, row.start, tuple(int(token) for token in draw.integers(1, 100, size=row.start)))
         for row in some_rows()
     ]
-    bad = corrupted_rows(rows)
+    bad = corrupted_rows(rows, prompts="own")
     assert [row.prompt for row in bad] == [row.corrupted for row in rows]
     assert [row.target for row in bad] == [row.target for row in rows]
-    found = mediate(llama, rows)
+    found = mediate(llama, rows, prompts="own", positions="all")
     for head in llama.spec:
         gains = [
             loss_by_hand(llama, other) - replaced(llama, other, head, outputs_by_hand(llama, row)[head.layer])
@@ -224,7 +351,38 @@ def test_pairs_of_other_lengths_are_changed_at_the_target_alone(llama):
     rows = [Row(row.ids, row.start, (1, 2, 3)) for row in some_rows()]
     longer = [Row(row.ids, row.start, (*row.prompt, 5)) for row in some_rows()]
     for some in (rows, longer):
-        assert np.isfinite(mediate(llama, some).values).all()
+        assert np.isfinite(mediate(llama, some, prompts="own").values).all()
+
+
+def test_one_pair_of_another_length_does_not_change_where_heads_are_patched(llama):
+    """The definition is that of the task: the other items keep their effects, and "all" is refused."""
+    equal = [Row(row.ids, row.start, tuple(reversed(row.prompt))) for row in some_rows(4)]
+    odd = Row(equal[0].ids, equal[0].start, (*equal[0].prompt, 5))
+    at_target = mediate(llama, equal, prompts="own", positions="target")
+    mixed = mediate(llama, [*equal, odd], prompts="own", positions="target")
+    np.testing.assert_allclose(mixed.per_row[:4], at_target.per_row, atol=1e-5)
+    everywhere = mediate(llama, equal, prompts="own", positions="all")
+    assert np.abs(everywhere.values - at_target.values).max() > 0.01
+    with pytest.raises(RequestError, match="1 of 5 corrupted prompts have another length"):
+        mediate(llama, [*equal, odd], prompts="own", positions="all")
+    with pytest.raises(RequestError, match="no item has a corrupted prompt"):
+        mediate(llama, some_rows(), prompts="own")
+    with pytest.raises(UnknownNameError, match="everywhere"):
+        mediate(llama, equal, positions="everywhere")
+
+
+def test_a_task_chooses_its_corruption():
+    plain = some_rows(3)
+    equal = [Row(row.ids, row.start, row.prompt) for row in plain]
+    longer = Row(plain[0].ids, plain[0].start, (*plain[0].prompt, 5))
+    chosen = [choose_corruption(rows) for rows in (equal, [*equal, longer], [*equal, plain[0]], plain)]
+    assert [(one.prompts, one.positions) for one in chosen] == [
+        ("own", "all"),
+        ("own", "target"),
+        ("others", "target"),
+        ("others", "target"),
+    ]
+    assert [bool(one.because) for one in chosen] == [False, True, True, True]
 
 
 @given(st.integers(2, 40), st.integers(0, 5))
@@ -243,8 +401,10 @@ def test_rows_that_all_ask_the_same(llama):
 def test_requests(llama):
     with pytest.raises(UnknownNameError, match="median"):
         ablate(llama, some_rows(), "median")
-    with pytest.raises(RequestError, match="steps is 0"):
-        attribute(llama, some_rows(), steps=0)
+    with pytest.raises(RequestError, match="most_points is 1"):
+        integrate(llama, some_rows(), most_points=1)
+    with pytest.raises(RequestError, match="tolerance is 0"):
+        integrate(llama, some_rows(), tolerance=0)
 
 
 def test_one_row_has_no_error(llama):
@@ -253,10 +413,12 @@ def test_one_row_has_no_error(llama):
 
 
 def test_progress_counts_to_the_end(llama):
-    for method in (ablate, attribute, mediate):
+    for method in (ablate, attribute, integrate, mediate):
         told = []
         method(llama, some_rows(), progress=lambda done, total, told=told: told.append((done, total)))
-        assert [done for done, _ in told] == list(range(1, told[-1][1] + 1))
+        done = [one for one, _ in told]
+        assert done == sorted(set(done)) and done[-1] == told[-1][1]
+        assert all(count <= total for count, total in told)
 
 
 def test_a_model_with_weights_that_learn_is_left_as_it_was(llama):
@@ -267,8 +429,6 @@ def test_a_model_with_weights_that_learn_is_left_as_it_was(llama):
 
 def test_when_memory_runs_out_passes_get_smaller(llama, monkeypatch):
     """The same numbers, whatever the passes; and a sentence when not even a row has room."""
-    from headatlas.method import effects
-
     rows, plain, sizes = some_rows(), effects.row_nll, []
 
     def tight(model, batch, logits=None):
@@ -285,6 +445,106 @@ def test_when_memory_runs_out_passes_get_smaller(llama, monkeypatch):
     most = 3
     with pytest.raises(FitError, match="one row at a time does not fit"):
         ablate(llama, rows)
+
+
+@pytest.mark.parametrize("method", [attribute, integrate])
+def test_gradients_in_smaller_passes(llama, monkeypatch, method):
+    rows, plain, sizes = some_rows(), attribution.row_nll, []
+
+    def tight(model, batch):
+        sizes.append(batch.ids.numel())
+        if batch.ids.numel() > 24:
+            raise torch.OutOfMemoryError("fake")
+        return plain(model, batch)
+
+    wanted = method(llama, rows)
+    monkeypatch.setattr(attribution, "row_nll", tight)
+    np.testing.assert_allclose(method(llama, rows).values, wanted.values, atol=1e-5)
+    assert max(sizes) > 24
+
+
+def test_a_pass_that_failed_is_freed_before_the_next(llama, monkeypatch):
+    """The error's traceback holds the tensors of the failed pass; a second try needs their memory."""
+    plain, held, alive = attribution.row_nll, [], []
+
+    def needs_any_order(model, batch):
+        alive.extend(ref() is not None for ref in held)
+        if not held:
+            large = torch.zeros(10)
+            held.append(weakref.ref(large))
+            raise RuntimeError("this operation has no deterministic implementation")
+        return plain(model, batch)
+
+    monkeypatch.setattr(resources, "allow_any_order", lambda error: "deterministic" in str(error))
+    monkeypatch.setattr(attribution, "row_nll", needs_any_order)
+    attribute(llama, some_rows())
+    assert alive and not any(alive)
+
+
+# Losses that overflow
+
+
+def bad_losses(plain, call):
+    """`row_nll` that gives NaN for the second row, or an infinite loss, at one call."""
+    count = 0
+
+    def overflowing(model, batch, *others):
+        nonlocal count
+        count += 1
+        losses = plain(model, batch, *others)
+        if count == call:
+            losses = losses.clone()
+            losses[1] = losses[1] * torch.nan if call % 2 else torch.inf
+        return losses
+
+    return overflowing
+
+
+@pytest.mark.parametrize(
+    ("call", "what"), [(1, "losses"), (3, "losses without L0H1"), (4, "losses without L0H2")]
+)
+@pytest.mark.parametrize("method", [ablate, mediate])
+def test_a_head_whose_loss_overflows_is_named(llama, monkeypatch, method, call, what):
+    monkeypatch.setattr(effects, "row_nll", bad_losses(effects.row_nll, call))
+    with pytest.raises(
+        FitError, match=rf"^{what} are NaN or infinite in 1 of 5 rows; the model is in float32"
+    ):
+        method(llama, some_rows())
+
+
+@pytest.mark.parametrize("method", [attribute, integrate])
+def test_gradients_that_overflow_are_an_error(llama, monkeypatch, method):
+    monkeypatch.setattr(attribution, "row_nll", bad_losses(attribution.row_nll, 1))
+    with pytest.raises(FitError, match="NaN or infinite in 1 of"):
+        method(llama, some_rows())
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_logits_that_overflow_are_an_error(monkeypatch, value):
+    """Losses, gate sets (where NaN once meant "not yet done") and answers."""
+    model, rows = load_model(build_tiny("llama")), some_rows()
+    plain = type(model).logits_at
+
+    def overflowing(self, ids, rows, positions):
+        logits = plain(self, ids, rows, positions).clone()
+        logits[0] = value
+        return logits
+
+    monkeypatch.setattr(type(model), "logits_at", overflowing)
+    with pytest.raises(FitError, match="losses are NaN or infinite in 1 of 5 rows"):
+        evaluate(model, rows)
+    with pytest.raises(FitError, match="NaN or infinite"):
+        evaluate_sets(model, rows, np.ones((2, *model.spec.shape), dtype=np.float32))
+    with pytest.raises(FitError, match="logits are NaN or infinite"):
+        accuracy(model, [Row(row.ids, len(row.ids) - 1) for row in rows], [])
+
+
+def test_holes_are_no_errors():
+    """A model with a layer of fewer heads has NaN where there is no head, and only there."""
+    model = model_of("heads differ from layer to layer")
+    for method in (ablate, attribute, integrate, mediate):
+        found = method(model, some_rows())
+        assert np.isnan(found.values).sum() == np.prod(model.spec.shape) - len(model.spec)
 
 
 # `gates(…, toward=…)` and what it is fed with

@@ -14,6 +14,7 @@ from headatlas.method import TEMPLATES, choose_k, dynamic_scores, relation_score
 from headatlas.method.in_text import text_scores
 from headatlas.method.relations import Writer, sampled
 from headatlas.task import Relation
+from support.planted import word_tokenizer
 from support.relations import WORDS, by_helpers, clear_pairs, relation_of, shares, words
 from support.tiny import build_tiny
 
@@ -370,3 +371,27 @@ def test_a_k_for_a_relation_that_is_not_there(llama):
     assert found.k.item() == 7
     with pytest.raises(UnknownNameError, match="no relation among these named 'rr'"):
         relation_scores(llama, relation, k={"rr": 7}, source="embedding")
+
+
+def test_when_memory_runs_out_texts_are_read_in_smaller_passes(monkeypatch):
+    model = load_model(build_tiny("llama"), tokenizer=word_tokenizer(100), check=False)
+    relation = Relation("next", "other", [(f"w{number}", f"w{number + 1}") for number in range(60)])
+    wanted, plain, sizes = dynamic_scores(model, relation), model.observe, []
+
+    def tight(ids, positions):
+        sizes.append(ids.numel())
+        if ids.numel() > 60:
+            raise torch.OutOfMemoryError("fake")
+        return plain(ids, positions)
+
+    monkeypatch.setattr(model, "observe", tight)
+    given = dynamic_scores(model, relation)
+    assert max(sizes) > 60 >= min(sizes)
+    for kind in wanted:
+        np.testing.assert_allclose(given[kind].values, wanted[kind].values, atol=1e-6)
+
+
+def test_what_is_no_model_is_one_sentence(tmp_path):
+    for given in (tmp_path, build_tiny("llama"), None):
+        with pytest.raises(RequestError, match="is not a Model; give what load_model returns"):
+            relation_scores(given, "plural")

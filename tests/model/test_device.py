@@ -31,7 +31,8 @@ def test_layers_that_lie_on_disk(folder, tmp_path):
     whole = load_model(folder, device="cpu")
     spread = load_model(folder, device_map=MAP, offload_folder=str(tmp_path / "offload"))
     assert spread.hf.model.layers[1].self_attn.o_proj.weight.device.type == "meta"
-    assert spread.check.passed and spread.spec.content_hash is None
+    assert spread.check.passed and spread.spec.content_hash == whole.spec.content_hash
+    assert spread.weights_hash == whole.weights_hash
     ids = sample_ids()
     values = torch.rand(whole.spec.shape, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():

@@ -8,6 +8,7 @@ from accelerate import cpu_offload
 from tokenizers.processors import TemplateProcessing
 
 from headatlas import RequestError, load_model
+from headatlas.model import model as model_module
 from headatlas.model.first_tokens import first_tokens
 from support.planted import word_tokenizer
 from support.tiny import build_tiny
@@ -80,3 +81,23 @@ def test_no_tokeniser():
 def test_smollm2_has_none():
     token, why = load_model("smollm2", check=False).first_tokens()
     assert token == () and "hardly likelier" in why
+
+
+def test_a_model_is_asked_once_until_it_changes(monkeypatch):
+    """Every relation and every task asks for them."""
+    asked = []
+    monkeypatch.setattr(
+        model_module, "first_tokens", lambda hf, tokenizer: (asked.append(tokenizer), ((), ""))[1]
+    )
+    model = load_model(build_tiny("llama"), tokenizer=word_tokenizer(100), check=False)
+    for _ in range(3):
+        model.first_tokens()
+    assert len(asked) == 1
+    model.tokenizer = word_tokenizer(100)
+    model.first_tokens()
+    assert len(asked) == 2
+    with torch.no_grad():
+        model.hf.lm_head.weight.mul_(2)
+    model.identify_weights()
+    model.first_tokens()
+    assert len(asked) == 3

@@ -523,3 +523,20 @@ def test_a_compiled_model_can_be_loaded():
     hf = build_tiny("llama", attn_implementation="sdpa")
     model = load_model(torch.compile(hf, backend="eager"))
     assert model.hf is hf
+
+
+@torch.no_grad()
+def test_double_precision_gates_keep_their_value_in_a_half_precision_model():
+    """0.750 and 0.751 are one number in bfloat16; integrated gradients need to tell them apart."""
+    model = load_model(build_tiny("llama").bfloat16())
+    near = [torch.full(model.spec.shape, value, dtype=torch.float64) for value in (0.750, 0.751)]
+    outputs = []
+    for values in near:
+        with gates(model, values):
+            outputs.append(logits(model, IDS))
+    assert not torch.equal(*outputs)
+    rounded = []
+    for values in near:
+        with gates(model, values.float()):
+            rounded.append(logits(model, IDS))
+    assert torch.equal(*rounded)

@@ -171,3 +171,39 @@ def test_wrong_gates_are_wrong_with_positions_too(llama):
         gates(llama, torch.ones(4, 3), at=AT)
     with pytest.raises(GateError, match="2 rows"), gates(llama, torch.ones(2, 3, 4), at=AT):
         logits(llama, IDS)
+
+
+# Key/value caches: the projections see new tokens alone, positions count the whole text
+
+
+def in_two_passes(model, split):
+    first = model.hf(input_ids=IDS[:, :split], use_cache=True)
+    second = model.hf(input_ids=IDS[:, split:], past_key_values=first.past_key_values, use_cache=True)
+    return torch.cat([first.logits, second.logits], dim=1)
+
+
+@pytest.mark.parametrize("split", [1, 3, 5])
+@torch.no_grad()
+def test_with_a_cache_the_same_tokens_are_gated(llama, split):
+    values = torch.zeros(llama.spec.shape)
+    mask = torch.arange(IDS.shape[1]) == AT[:, None]
+    outputs = {layer: z + 1 for layer, z in llama.head_outputs(IDS).items()}
+    for chosen in ({"at": AT}, {"at": mask}, {"at": AT, "toward": outputs}, {"toward": outputs}):
+        with gates(llama, values, **chosen):
+            whole, parts = logits(llama, IDS), in_two_passes(llama, split)
+        assert torch.allclose(parts, whole, atol=2e-5)
+
+
+@torch.no_grad()
+def test_the_first_token_alone_is_gated_while_text_is_generated(llama):
+    def greedy(use_cache):
+        options = {"max_new_tokens": 6, "do_sample": False, "output_logits": True}
+        options |= {"return_dict_in_generate": True, "use_cache": use_cache, "pad_token_id": 0}
+        mask = torch.ones_like(IDS[:1])
+        return torch.stack(llama.hf.generate(IDS[:1], attention_mask=mask, **options).logits)
+
+    with gates(llama, torch.zeros(llama.spec.shape), at=[0]):
+        cached, plain = greedy(True), greedy(False)
+    assert torch.allclose(cached, plain, atol=2e-5)
+    with gates(llama, torch.zeros(llama.spec.shape)):
+        assert not torch.allclose(greedy(True), cached, atol=1e-3)

@@ -69,7 +69,7 @@ def test_one_layer_one_seed_one_task(visit, page):
     opened = visit(page(some_atlas((3,), tasks=("sums",), seeds=1)), "head=L0H1")
     assert "Sums (1 seed)" in text(opened.page, "header")
     assert opened.page.locator("#difference, #categories").count() == 0
-    assert "one seed: another might give another map" in text(opened.page, "#made .doubt")
+    assert "1 seed, fewer than any preset has (3)" in text(opened.page, "#made .doubt")
     assert opened.is_silent()
 
 

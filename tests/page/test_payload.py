@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from headatlas import AtlasError, RequestError
-from headatlas.atlas import Atlas, Run, ScoreMap
+from headatlas.atlas import Atlas, Run, ScoreMap, doubts
 from headatlas.page import page_of, payload_of, schema, write_page
-from support.atlases import atlas_of, spec_of
+from support.atlases import atlas_of, contrast_atlas, spec_of
 
 ODD = [
     "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "]]>", "\u202eabc", "שלום",
@@ -94,6 +94,24 @@ def test_relations_labels_and_tokens():
         shown = [salient["texts"][place] for place in sources[head.layer, head.head]]
         assert shown == [token.token for token in card.salient]
     assert one["labels"][width] == ""  # layer 1 has no heads
+
+
+def test_contrasts_and_doubts_are_those_of_the_atlas():
+    plain = some_atlas(heads=(2, 2))
+    (run,) = (contrast := contrast_atlas()).runs.values()
+    fits = [fit for atlas in (plain, contrast) for group in atlas._fits.values() for fit in group.values()]
+    atlas = Atlas(plain.spec, [*plain.runs.values(), run], fits)
+    for made in (atlas, contrast):  # a contrast alone makes a page too
+        (one,) = payload_of([made])["atlases"]
+        (shown,) = one["contrasts"]
+        gates = made.gates(run.task, "contrast").sel(fit="retain").values
+        np.testing.assert_array_equal(numbers(shown["gates"]).reshape(gates.shape), gates)
+        assert (shown["retain"], shown["forget"], shown["seeds"]) == ("Sums", "Words", [0, 1])
+        figures = {figure["key"]: (figure["before"], figure["after"]) for figure in shown["figures"]}
+        assert figures["retain_nll"] == (1.0, 1.5) and figures["forget_nll"] == (2.0, 4.0)
+        assert any("2 seeds, fewer than any preset" in text for text in shown["doubts"])
+    for task in payload_of([atlas])["atlases"][0]["tasks"]:
+        assert task["doubts"] == [doubt.text for doubt in doubts(atlas, task["name"])] != []
 
 
 def test_long_paths_are_thinned_out(monkeypatch):

@@ -33,7 +33,10 @@ def test_always_is_part_of_any(found, threshold):
     for role in summary.always:
         share = summary.per_seed[role]
         assert summary.always[role] <= share.mean + 1e-12 and share.mean <= summary.any[role] + 1e-12
-        assert share.low - 1e-12 <= share.mean <= share.high + 1e-12
+        if len(found) == 1:
+            assert share.low is share.high is None  # one seed says nothing about others
+        else:
+            assert share.low - 1e-12 <= share.mean <= share.high + 1e-12
 
 
 @given(gates(most_seeds=1))
@@ -64,7 +67,7 @@ def test_every_head_has_one_word_and_the_shares_are_whole(found):
 @settings(max_examples=40)
 @given(
     arrays(np.float32, (3, 2, 3), elements=st.floats(-(2.0**99), 2.0**99, width=32)),
-    st.text(min_size=1, max_size=40),
+    st.text(min_size=1, max_size=40).filter(str.isprintable),
     st.integers(0, 10**6),
 )
 def test_store_and_load_is_exact(tmp_path_factory, values, task, seed):

@@ -43,7 +43,7 @@ def job_for(root, place, **changes):
         "max_tokens": None, "preset": "quick", "seeds": 3, "updates": 5, "batch": 4, "objective": None,
         "checkpoint_seconds": 0.0, **changes,
     }  # fmt: skip
-    request = Request("map", str(root / "model"), "fast", asked)
+    request = Request("map", str(root / "model"), {"dtype": "fast"}, asked)
     return Job(request, "atlas", {"dtype": "fast"}, str(place), "it", torch.get_num_threads(), 0.0)
 
 
@@ -151,7 +151,7 @@ def test_effects_unit_by_unit(root, tmp_path):
     """As measured here in one go."""
     tasks = distinct_tasks([str(root / "words.jsonl"), str(root / "others.jsonl")])
     asked = {"tasks": tasks, "max_tokens": None, "method": "ablate-zero", "seeds": 2, "items": 6}
-    request = Request("effects", str(root / "model"), "fast", asked)
+    request = Request("effects", str(root / "model"), {"dtype": "fast"}, asked)
     job = Job(request, "atlas", {"dtype": "fast"}, str(tmp_path), "it", torch.get_num_threads(), 0.0)
     exchange = published(tmp_path)
     names = [task.name for task in tasks]

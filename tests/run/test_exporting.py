@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,9 +23,10 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
+from headatlas.atlas import Interval
 from headatlas.method import evaluate
 from headatlas.model.fold import fold_gates, without_groups
-from headatlas.run import choose_gates, export_model, exporting
+from headatlas.run import Exported, choose_gates, export_model, exporting
 from headatlas.run.prepare import read_rows
 from support.atlases import atlas_of, spec_of
 from support.small_run import SMALL, small_model, write_task
@@ -164,6 +167,9 @@ def test_always_switches_off_what_interferes_in_every_seed():
         ({"gates": "retain", "seed": 9}, "seed 9 cannot be taken: there are 0, 1"),
         ({"gates": "always", "seed": 0}, "over all seeds"),
         ({"gates": "retain", "items": 1}, "items is 1"),
+        ({"gates": "retain", "items": 2.5}, "items is 2.5; allowed are whole numbers"),
+        ({"gates": "retain", "hard": "x"}, "hard is 'x'"),
+        ({"threshold": float("nan")}, "threshold is nan"),
     ],
 )
 def test_wrong_requests(folder, task, tmp_path, options, said):
@@ -238,3 +244,68 @@ def test_folders_inside_can_be_entered_and_odd_settings_are_saved(folder, task, 
 def test_thresholds(folder, task, tmp_path, threshold):
     with pytest.raises(RequestError, match="threshold is"):
         export_model(folder, task, tmp_path / "x", threshold=threshold, model=small_model())
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A task that the model knows: the targets are its own choices."""
+    model, chance = small_model(), random.Random(0)
+    words = [f"w{number}" for number in range(100)]
+    ids = model.tokenizer(" ".join(words))["input_ids"][-len(words) :]
+    lines = []
+    for _ in range(120):
+        prompt = " ".join(chance.sample(words, 4))
+        given = torch.tensor([model.tokenizer(prompt)["input_ids"]])
+        with torch.no_grad():
+            best = model.hf(input_ids=given, use_cache=False).logits[0, -1, ids].argmax()
+        lines.append(json.dumps({"prompt": prompt, "target": f" {words[int(best)]}"}))
+    root = tmp_path_factory.mktemp("known")
+    (root / "known.jsonl").write_text("\n".join(lines) + "\n")
+    map_heads(small_model(), str(root / "known.jsonl"), out=root / "atlas", **SMALL)
+    return root
+
+
+@pytest.mark.parametrize(
+    "options", [{"gates": "retain"}, {"gates": "remove", "hard": 0.5}, {"prune": True}, {}]
+)
+def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatch, options):
+    values = np.zeros(small_model().spec.shape)
+    values[:, 1] = 20.0
+    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    task = str(known / "known.jsonl")
+    with pytest.raises(FitError, match=r"harm known on .* → .* \(\+.* to .*\).*: worse") as refused:
+        export_model(known / "atlas", task, tmp_path / "x", model=small_model(), **options)
+    assert "--force" in str(refused.value) and not list(tmp_path.iterdir())
+    made = export_model(known / "atlas", task, tmp_path / "x", model=small_model(), force=True, **options)
+    facts = json.loads((made.path / "headatlas.json").read_text())
+    assert made.harms and facts["harms"]
+    assert 0 < facts["change"]["low"] < facts["change"]["mean"] < facts["change"]["high"]
+    assert facts["change"]["mean"] == pytest.approx(made.after["nll"] - made.before["nll"], abs=1e-5)
+    assert "harms its task. It was written with `--force`" in (made.path / "README.md").read_text()
+
+
+def test_a_harmless_checkpoint_needs_no_force(folder, task, tmp_path, monkeypatch):
+    values = np.ones(small_model().spec.shape)
+    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    made = export_model(folder, task, tmp_path / "x", model=small_model(), force=True)
+    assert not made.harms and made.change.mean == pytest.approx(0, abs=1e-5)
+    assert "harms" not in (made.path / "README.md").read_text()
+    assert made.effect.endswith("no clear change")
+
+
+def test_items_of_one_prompt_give_no_interval_and_an_increase_harms():
+    figures = {"nll": 1.0, "accuracy": 0.5, "token_accuracy": 0.5}
+    made = Exported(
+        path=None, task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
+        before=figures, after=figures, change=Interval(0.1), items=2, deviation=0, parameters=(1, 1),
+        pruned=None, speed=None,
+    )  # fmt: skip
+    assert made.harms and "no 95 % interval" in made.effect
+    for change, harms, word in (
+        (Interval(0.1, -0.1, 0.3), False, "no clear change"),
+        (Interval(0.1, 0.05, 0.15), True, "worse"),
+        (Interval(-0.1, -0.15, -0.05), False, "better"),
+        (Interval(float("nan")), True, "worse"),
+    ):
+        other = replace(made, change=change)
+        assert other.harms == harms and other.effect.endswith(word)

@@ -89,7 +89,8 @@ def near(rounded, kind, coarse, plain, task, tmp_path):
     assert np.nanmax(np.abs(gates - plain[0])) < 0.2 * coarse
     assert np.nanmax(np.abs(scores - plain[1])) <= 0.1 * coarse
     ends = [0, -1]  # no heads, all heads: between them heads of nearly the same score change places
-    np.testing.assert_allclose(losses[:, ends], plain[2][:, ends], atol=0.1 * coarse)
+    np.testing.assert_allclose(losses[:, ends].mean(-1), plain[2][:, ends].mean(-1), atol=0.05 * coarse)
+    np.testing.assert_allclose(losses[:, ends], plain[2][:, ends], atol=0.15 * coarse)
     assert not np.array_equal(losses[:, ends], plain[2][:, ends])
 
 

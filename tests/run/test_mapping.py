@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from transformers import AutoModelForCausalLM
 
 from headatlas import (
     AtlasError,
@@ -18,6 +19,7 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
+from headatlas.run import contrasting
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, small_run, write_task
 from support.tiny import build_tiny
@@ -74,6 +76,8 @@ def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
         "gain",
         "gain_error",
         "rows",
+        "groups",
+        "held_out_nll",
     }
     fit = open_atlas(tmp_path / "atlas").fit("words", 0, "retain")
     assert fit.facts["seconds"] > 0 and fit.facts["tokens"] > 0 and fit.facts["nll"] > 0
@@ -99,11 +103,11 @@ def test_rows_that_are_too_long_are_left_out_and_reported(model, task, tmp_path)
     seen = Notes()
     atlas = small_run(model, task, None, max_tokens=5, progress=seen)
     long = atlas.run("words").task_facts["too_long"]
-    assert long > 0 and f"words: {long} rows over 5 tokens were left out" in seen.notes
+    assert long > 0 and f"words: left out {long} rows over 5 tokens" in seen.notes
 
 
 def test_a_task_that_a_model_knows_is_not_called_chance(tmp_path):
-    """The planted model repeats answers; asked for other words it is no better than chance."""
+    """The planted model repeats answers; asked for other words it is not better than chance."""
     model = planted_model("copy", "nothing", "nothing")
     lines = [{"prompt": f"w{n} w{n} w{k} w8", "target": f" w{n}"} for n in range(8) for k in range(8)]
     for name, records in {
@@ -114,7 +118,7 @@ def test_a_task_that_a_model_knows_is_not_called_chance(tmp_path):
         path.write_text("".join(json.dumps(line) + "\n" for line in records))
         seen = Notes()
         map_heads(model, str(path), **{**SMALL, "updates": 1}, progress=seen)
-        assert any("no better than chance" in note for note in seen.notes) == (name == "unknown")
+        assert any("not clearly better than chance" in note for note in seen.notes) == (name == "unknown")
 
 
 def test_several_tasks_at_once_and_added_later(model, tmp_path):
@@ -138,6 +142,53 @@ def test_wrong_requests(model, task, tmp_path):
     without = load_model(build_tiny("llama"), check=False)
     with pytest.raises(RequestError, match="without a tokeniser"):
         map_heads(without, str(task), **SMALL)
+
+
+@pytest.mark.parametrize("name", ["seeds", "updates", "batch", "max_tokens"])
+@pytest.mark.parametrize("value", [1.5, "2", float("nan"), True])
+def test_numbers_that_are_not_whole_are_one_sentence(model, task, name, value):
+    with pytest.raises(RequestError, match=f"{name} is .*; allowed are whole numbers"):
+        map_heads(model, str(task), **{**SMALL, name: value})
+    if name in ("seeds", "max_tokens"):
+        with pytest.raises(RequestError, match=f"{name} is .*; allowed are whole numbers"):
+            map_heads(model, str(task), method="ablate", **{name: value})
+
+
+def test_numbers_of_numpy_are_taken(model, task, tmp_path):
+    given = {name: np.int64(value) for name, value in {**SMALL, "max_tokens": 64}.items() if name != "preset"}
+    map_heads(model, str(task), out=tmp_path / "atlas", **given)
+    map_heads(
+        model,
+        str(task),
+        method="ablate",
+        seeds=np.int64(1),
+        items=np.int64(4),
+        out=tmp_path / "atlas",
+        resume=True,
+    )
+    assert open_atlas(tmp_path / "atlas").seeds("words") == [0, 1]
+
+
+@pytest.mark.parametrize("value", [5, None, [3]])
+def test_what_is_no_task_or_model_is_one_sentence(model, task, value):
+    with pytest.raises(TaskError, match="is no task"):
+        map_heads(model, value, **SMALL)
+    with pytest.raises(RequestError, match="is not a model"):
+        map_heads(value, str(task), **SMALL)
+
+
+def test_a_model_is_a_path_or_a_transformers_model(task, tmp_path):
+    """All ways to give a model give the same numbers."""
+    hf = build_tiny("llama")
+    hf.save_pretrained(tmp_path / "tiny")
+    word_tokenizer(100).save_pretrained(tmp_path / "tiny")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "tiny", dtype="float32")
+    wanted = map_heads(load_model(str(tmp_path / "tiny"), dtype="fast"), task, **SMALL).gates("words")
+    given = map_heads(tmp_path / "tiny", task, **SMALL).gates("words")
+    np.testing.assert_array_equal(given.values, wanted.values)
+    assert map_heads(loaded, task, **SMALL).gates("words").shape == wanted.shape
+    with pytest.raises(RequestError, match="without a tokeniser"):
+        map_heads(hf, task, **SMALL)
 
 
 def test_holes(task):
@@ -260,3 +311,31 @@ def test_a_sample_is_said_to_be_one(model, tmp_path):
     notes = Notes()
     small_run(model, tmp_path / "few.yaml", None, updates=1, progress=notes)
     assert "few: a fair sample of 50 of its 90 records" in notes.notes
+
+
+def test_added_seeds_say_that_they_are_fitted_apart(model, task, tmp_path):
+    """Seeds of a block that are fitted in two runs are rounded differently; the atlas and a note say so."""
+    notes = Notes()
+    map_heads(model, task, out=tmp_path / "atlas", progress=notes, **SMALL)
+    assert not any("adding seed" in note for note in notes.notes)
+    atlas = map_heads(
+        model, task, out=tmp_path / "atlas", resume=True, progress=notes, **{**SMALL, "seeds": 3}
+    )
+    assert [note for note in notes.notes if "adding seed 2 to a block that has seeds 0, 1 already" in note]
+    together = [atlas.fit(task.stem, seed, "remove").facts["seeds_together"] for seed in range(3)]
+    assert together == [[0, 1], [0, 1], [2]]
+
+
+def test_contrast_fits_seeds_in_blocks_of_five(tmp_path, monkeypatch):
+    blocks = []
+
+    class Watched(contrasting.ContrastFit):
+        def __init__(self, model, retain, forget, settings, sets, starts, **options):
+            blocks.append([seed for seed, _ in sets])
+            super().__init__(model, retain, forget, settings, sets, starts, **options)
+
+    monkeypatch.setattr(contrasting, "ContrastFit", Watched)
+    keep, lose = (write_task(tmp_path / f"{name}.jsonl", seed=seed) for seed, name in enumerate("ab"))
+    atlas = contrast_heads(small_model(), str(keep), str(lose), seeds=7, updates=2, batch=4)
+    assert blocks == [[0, 1, 2, 3, 4], [5, 6]] and atlas.seeds("a without b", "contrast") == list(range(7))
+    assert {"retain_gain", "forget_gain"} <= set(atlas.run("a without b", "contrast").baseline)

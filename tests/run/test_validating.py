@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
+import headatlas
 from headatlas import (
     AtlasError,
     RequestError,
     UnknownNameError,
+    load_model,
     load_task,
     map_heads,
     open_atlas,
     validate_atlas,
 )
 from headatlas.atlas import SHARES, find, import_table
+from headatlas.cli import main
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
-from headatlas.run.curves import _order
+from headatlas.run import loading
+from headatlas.run.curves import _effect_samples, _left_out, _order
 from headatlas.run.fitting import Silence
 from headatlas.run.prepare import read_rows
+from headatlas.run.validating import plan_validation, split_halves
+from headatlas.task import Row
+from support.planted import word_tokenizer
 from support.small_run import SMALL, small_model, write_task
+from support.tiny import build_tiny
 
 FEW = {"items": 6, "draws": 3}
 
@@ -68,6 +82,43 @@ def test_effects_are_those_of_the_method(model, task, tmp_path):
         map_heads(model, task, method="ablate", out=tmp_path / "atlas", items=8, resume=True)
 
 
+def test_a_draw_does_not_change_where_mediation_patches(model, tmp_path):
+    """A few pairs of another length among 40: all draws of the task are patched in the same places, and the
+    atlas says where."""
+    lines = [
+        {"prompt": f"w{n} w{n + 1} w{n + 2}", "target": f" w{n + 3}", "other": f"w{n + 9} w{n + 5} w{n + 6}"}
+        for n in range(40)
+    ]
+    for name, last in (("same", "w60 w61 w62"), ("odd", "w60 w61 w62 w63")):
+        for line in lines[-4:]:
+            line["other"] = last
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+        (tmp_path / f"{name}.yaml").write_text(
+            f"name: {name}\nsource: {{file: {name}.jsonl}}\nprompt: '{{prompt}}'\ntarget: '{{target}}'\n"
+            "corrupted: '{other}'\n"
+        )
+    chosen = {}
+    for name in ("same", "odd"):
+        atlas = map_heads(model, tmp_path / f"{name}.yaml", method="mediate", items=6, seeds=4)
+        facts = [atlas.effect(name, "mediate", seed).facts for seed in range(4)]
+        chosen[name] = {(one["prompts"], one["positions"]) for one in facts}
+        decides = atlas.run(name, "mediate").settings["decides"]
+        assert {(decides["prompts"], decides["positions"])} == chosen[name]
+    assert chosen == {"same": {("own", "all")}, "odd": {("own", "target")}}
+
+
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=60))
+def test_halves_share_no_group(labels):
+    """Every row is in one half, and every group; the halves differ by one group at most."""
+    rows = [Row((number, label, 1), 2, group=str(label)) for number, label in enumerate(labels)]
+    halves = split_halves(rows)
+    assert sorted(row.ids for half in halves for row in half) == sorted(row.ids for row in rows)
+    groups = [{row.group for row in half} for half in halves]
+    assert groups[0].isdisjoint(groups[1])
+    largest = max(labels.count(label) for label in labels)
+    assert abs(len(halves[0]) - len(halves[1])) <= largest
+
+
 @pytest.mark.parametrize("method", EFFECT_METHODS)
 def test_every_method(model, task, method):
     atlas = map_heads(model, task, method=method, items=5)
@@ -98,11 +149,15 @@ def test_the_curves_are_those_of_the_gate_sets(model, task, folder):
     heads = list(model.spec)
     assert found.heads == len(heads) and found.counts[0] == 0 and found.counts[-1] == len(heads)
     assert set(found.counts) == {round(share * len(heads)) for share in SHARES}
-    names = ["gating", *EFFECT_METHODS, *(f"random {n}" for n in range(1, 6))]
-    assert list(found.methods) == names
-    mean = atlas.scores("words").mean("seed")
-    for method in ("gating", "ablate-zero", "mediate"):
-        values = mean["facilitation"] if method == "gating" else atlas.importance("words", method)
+    assert found.named() == ["gating", *EFFECT_METHODS, "random"]
+    assert [name for name in found.methods if name.startswith("gating")] == ["gating", "gating 1", "gating 2"]
+    assert sum(name.startswith("random ") for name in found.methods) == 20
+    assert found.varies("gating") == "items and seeds" and found.varies("random") == "items and random orders"
+    scores = atlas.scores("words")["facilitation"]
+    by_gating = {"gating": scores.mean("seed")}
+    by_gating |= {f"gating {place + 1}": scores[kept[0]] for place, kept in enumerate(_left_out(scores.seed))}
+    for method in (*by_gating, "ablate-zero", "mediate"):
+        values = by_gating[method] if method in by_gating else atlas.importance("words", method)
         order = sorted(heads, key=lambda head: -float(values[head.layer, head.head]))
         for place, count in enumerate(found.counts):
             gates = np.zeros(model.spec.shape)
@@ -114,6 +169,17 @@ def test_the_curves_are_those_of_the_gate_sets(model, task, folder):
                 np.testing.assert_allclose(losses, wanted.nll, atol=1e-5)
                 right = getattr(found, f"{side}_right")[found.methods.index(method), place]
                 np.testing.assert_allclose(right, wanted.right, atol=1e-6)
+
+
+def test_copies_of_a_held_out_item_count_once(model, tmp_path):
+    """Six copies of a row are one observation."""
+    path = write_task(tmp_path / "words.jsonl", 20)
+    path.write_text(path.read_text() * 6)
+    map_heads(model, str(path), out=tmp_path / "atlas", **SMALL)
+    asked = {"tasks": [str(path)], "methods": [], "retest": 0, "items": 12, "draws": 2}
+    found = validate_atlas(tmp_path / "atlas", model=model, **asked).validation("words")
+    prompts = [row.prompt for row in read_rows(model, load_task(str(path)), None, 12).held_out]
+    assert found.items == found.independent == len(prompts) == len(set(prompts)) < 12
 
 
 def test_switching_off_begins_with_the_gates_of_retain(model, task, folder):
@@ -201,9 +267,11 @@ class Told(Silence):
         self.notes.append(text)
 
 
-def test_what_is_not_built_in_is_left_out_and_named(model, task, tmp_path):
+def test_what_is_not_built_in_is_left_out_and_named(task, tmp_path):
     """A task of one's own does not keep the built-in ones from being validated."""
-    out = tmp_path / "atlas"
+    out, tokenizer = tmp_path / "atlas", word_tokenizer(100)
+    tokenizer.add_tokens([f" {number}" for number in range(145)])
+    model = load_model(build_tiny("llama", vocab_size=300), tokenizer=tokenizer, check=False)
     map_heads(model, [task, "arithmetic"], out=out, **SMALL)
     told = Told()
     asked = {"methods": [], "retest": 0, "draws": 2, "items": 4}
@@ -231,6 +299,10 @@ def test_requests(model, task, folder, tmp_path):
         validate_atlas(folder, model=model, tasks=["syntax"])
     with pytest.raises(RequestError, match="items is 1"):
         validate_atlas(folder, model=model, tasks=[task], items=1)
+    for name in ("items", "draws", "retest", "effect_items"):
+        for value in (2.5, "3"):
+            with pytest.raises(RequestError, match="allowed are whole numbers"):
+                validate_atlas(folder, model=model, tasks=[task], **{name: value})
     with pytest.raises(UnknownNameError, match="shapley"):
         validate_atlas(folder, model=model, tasks=[task], methods=["shapley"])
     (tmp_path / "words").mkdir()
@@ -260,3 +332,86 @@ def test_heads_of_equal_score_come_by_lot():
     assert len({place // 8 for place in order[1:9]}) >= 4 and order == _order(values)
     second = np.arange(48.0).reshape(6, 8)
     assert _order(values, second) == [47, *(place for place in range(47) if place != 19)]
+
+
+def test_parts_that_are_left_out_cover_every_sample_once():
+    assert _left_out(np.array([4])) == [] and _left_out(np.array([4, 4])) == []
+    two = _left_out(np.array([0, 1]))
+    assert sorted(kept.tolist() for kept in two) == [[0], [1]]
+    labels = np.array([0, 0, 1, 2, 3, 4, 5, 6, 6])
+    parts = [np.setdiff1d(np.arange(9), kept) for kept in _left_out(labels)]
+    assert len(parts) == 5 and sorted(np.concatenate(parts).tolist()) == list(range(9))
+    assert all(set(labels[part]).isdisjoint(set(np.delete(labels, part))) for part in parts)
+
+
+def test_effects_on_single_items_are_pooled_over_seeds():
+    """Item 3 was measured by both seeds and counts once; without single items, seeds are the samples."""
+
+    def measured(items, values):
+        return SimpleNamespace(
+            items=np.array(items), groups=np.array(items) // 2, values=np.array(values)[:, None, None]
+        )
+
+    by_seed = [measured([1, 3], [1.0, 2.0]), measured([3, 2], [4.0, 5.0])]
+    effects = xr.Dataset({"effect": (("seed", "layer", "head"), np.ones((2, 1, 1)))}, {"seed": [0, 1]})
+    atlas = SimpleNamespace(
+        effects=lambda name, method: effects,
+        effect=lambda name, method, seed: SimpleNamespace(per_item=by_seed[seed]),
+    )
+    values, groups, what = _effect_samples(atlas, "words", "ablate-zero")
+    assert values.ravel().tolist() == [1, 5, 3] and groups.tolist() == [0, 1, 1] and what == "effect items"
+    atlas.effect = lambda name, method, seed: SimpleNamespace(per_item=None)
+    assert _effect_samples(atlas, "words", "ablate-zero")[2] == "seeds"
+
+
+def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    half = load_model(build_tiny("llama").bfloat16(), tokenizer=word_tokenizer(100), check=False)
+    map_heads(half, task, method="ablate", items=4, out=out, resume=True)
+    said = "measured in bfloat16, its gates in float32, so they cannot be compared"
+    asked = {"tasks": [task], "retest": 0, "draws": 2, "items": 4}
+    with pytest.raises(AtlasError, match=said):
+        validate_atlas(out, model=model, methods=["ablate"], **asked)
+    with pytest.raises(AtlasError, match=said):
+        plan_validation(open_atlas(out), ["words"], ["ablate-zero"], 0)
+    with pytest.raises(AtlasError, match=said):
+        validate_atlas(out, model="tiny", methods=["ablate"], executor=Planner(), **asked)
+
+
+class Planner:
+    """An executor that carries out nothing and keeps what it was asked."""
+
+    request = None
+
+    def carry_out(self, request, plan, out, progress):
+        self.request = request
+
+
+def test_the_recorded_revision_and_dtype_are_loaded(model, task, folder, tmp_path, monkeypatch):
+    """The same for the library, the command line and workers."""
+    out = tmp_path / "atlas"
+    shutil.copytree(folder, out)
+    data = json.loads((out / "atlas.json").read_text())
+    data["model"] |= {"revision": "abc123", "name": "someone/model"}
+    (out / "atlas.json").write_text(json.dumps(data))
+    wanted, asked = {"revision": "abc123", "dtype": "float32"}, []
+
+    def load(name, dtype="auto", revision=None, **options):
+        asked.append((name, {"revision": revision, "dtype": dtype}))
+        raise RequestError("enough")
+
+    for module in (loading, headatlas):
+        monkeypatch.setattr(module, "load_model", load)
+    with pytest.raises(RequestError, match="enough"):
+        validate_atlas(out, tasks=[task])
+    planner = Planner()
+    validate_atlas(out, tasks=[task], executor=planner, methods=[], retest=0)
+    asked.append((planner.request.model, dict(planner.request.load)))
+    monkeypatch.setattr(sys, "argv", ["headatlas", "validate", str(out), "--task", str(task)])
+    with pytest.raises(SystemExit):
+        main()
+    assert asked == [("someone/model", wanted)] * 3
+    with pytest.raises(RequestError, match="enough"):
+        validate_atlas(out, tasks=[task], model="other/model")
+    assert asked[-1] == ("other/model", {"revision": None, "dtype": "float32"})

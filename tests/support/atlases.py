@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from headatlas.atlas import Atlas, Fit, Run
 from headatlas.core import ModelSpec
 
-__all__ = ["atlas_of", "fit_of", "spec_of"]
+__all__ = ["atlas_of", "contrast_atlas", "fit_of", "spec_of"]
 
 
 def spec_of(*heads: int) -> ModelSpec:
@@ -68,3 +69,21 @@ def atlas_of(
             fits.append(fit_of(task, seed, "retain", high, spec))
             fits.append(fit_of(task, seed, "remove", low, spec))
     return Atlas(spec, runs, fits)
+
+
+def contrast_atlas() -> Atlas:
+    """A contrast with two seeds, of a model with two layers of two heads."""
+    spec = spec_of(2, 2)
+    run = Run(
+        "contrast",
+        "sums without words",
+        "id",
+        {"parts": {"retain": {"task": "sums"}, "forget": {"task": "words"}}},
+        baseline={"retain_nll": 1.0, "retain_accuracy": 0.5, "forget_nll": 2.0, "forget_accuracy": 0.75},
+    )
+    fits: list[Fit] = []
+    for seed, gates in enumerate(([[0.9, 0.1], [0.9, 0.9]], [[0.9, 0.3], [0.2, 0.9]])):
+        facts = {"retain_nll": 1.0 + seed, "retain_accuracy": 0.5, "forget_nll": 4.0, "forget_accuracy": 0.0}
+        fit = fit_of(run.task, seed, "retain", np.array(gates), spec)
+        fits.append(replace(fit, method="contrast", facts=facts))
+    return Atlas(spec, [run], fits)

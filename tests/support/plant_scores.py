@@ -16,13 +16,13 @@ from scipy.stats import rankdata
 
 from headatlas.atlas import role_scores, roles_of
 from headatlas.method import (
-    STEPS_ALONG,
     GateFit,
     GatingSettings,
     RowTable,
     Stage,
     ablate,
     attribute,
+    integrate,
     random_starts,
 )
 from headatlas.model import Model
@@ -105,7 +105,7 @@ def findings(model: Model, plant: Plant, gates: xr.DataArray) -> list[Finding]:
         by_effect("ablate zero", ablate(model, rows, "zero").values),
         by_effect("ablate mean", ablate(model, rows, "mean").values),
         by_effect("attribute gradient", attribute(model, rows).values),
-        by_effect("attribute integrated", attribute(model, rows, STEPS_ALONG).values),
+        by_effect("attribute integrated", integrate(model, rows).values),
         by_effect("random", drawn),
     ]
 

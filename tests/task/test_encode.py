@@ -118,3 +118,11 @@ def test_patterns_need_words():
         list(records(byte_level()))
     with pytest.raises(TaskError, match="give one"):
         load_task("aba").items()
+
+
+def test_targets_outside_the_vocabulary_are_left_out_and_counted():
+    made = rows(sentence_piece(), ("a:", " ab"), ("b:", " q"), ("q:", " b"))
+    assert len(made.train) == 2 and made.unknown_targets == 1 and made.unknown_example == " q"
+    assert made.unknown_prompts == 1
+    with pytest.raises(TaskError, match="vocabulary has no token for a part of each, such as ' q'"):
+        rows(sentence_piece(), ("a:", " q"))

@@ -11,6 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from transformers import PreTrainedTokenizerFast
 
 from headatlas import TaskError, UnknownNameError, load_task
+from headatlas.method import scored_pairs
 from headatlas.task import LEAST_PAIRS, OTHER, Relation, builtin_relations, load_relation, relation_tokens
 from support.planted import word_tokenizer
 
@@ -172,6 +173,36 @@ def test_unknown_names_are_answered_with_the_closest():
         load_relation("no-such-thing.txt")
 
 
+@pytest.mark.parametrize(
+    "pairs", [PAIRS, [list(pair) for pair in PAIRS], [*PAIRS, ["Japan", "Tokyo"]], iter(PAIRS)]
+)
+def test_pairs_may_be_lists(pairs):
+    relation = Relation("capitals", OTHER, pairs)
+    assert relation.pairs == PAIRS and relation == Relation("capitals", OTHER, PAIRS)
+
+
+@pytest.mark.parametrize(
+    "pairs", [None, "ab", {"a": "b"}, ["ab"], [["a"]], [["a", 1]], [("a", "b", "c")], [5]]
+)
+def test_pairs_that_are_none_are_one_sentence(pairs):
+    with pytest.raises(TaskError, match=r"relation 'x': pair"):
+        Relation("x", OTHER, pairs)
+
+
+@pytest.mark.parametrize("name", [None, "", 3, "a\x1b[31m"])
+def test_the_name_of_a_relation_is_a_line_of_text(name):
+    with pytest.raises(TaskError, match="the name of a relation is a line of text"):
+        Relation(name, OTHER, PAIRS)
+    with pytest.raises(TaskError, match="the category of a relation is a line of text"):
+        Relation("x", name, PAIRS)
+
+
+@pytest.mark.parametrize("value", [5, None, ["a"]])
+def test_what_is_no_relation_is_one_sentence(value):
+    with pytest.raises(TaskError, match="is no relation; give a name, a file"):
+        load_relation(value)
+
+
 # Tokens
 
 
@@ -205,6 +236,20 @@ def test_thirty_pairs_are_needed():
     assert LEAST_PAIRS == 30
     assert many(30, 0, 0).measurable and not many(29, 1, 9).measurable
     assert len(many(30, 5, 5).single) == 30
+
+
+def test_pairs_that_are_left_out_have_a_reason():
+    def counts(found):
+        return {reason: len(pairs) for reason, pairs in found.left_out(scored_pairs(found)).items()}
+
+    assert counts(many(40, 0, 0)) == {}
+    assert counts(many(30, 2, 3)) == {"several tokens": 5}
+    assert counts(many(20, 30, 4)) == {"several tokens": 4}  # in texts: whole targets are enough
+    assert counts(many(29, 90, 0)) == {"not in the sample": 19}
+    assert counts(many(9, 4, 3)) == {"several tokens": 7, "fewer than 30 pairs remain": 9}
+    words = Relation("r", OTHER, [[f"w{number}", "w0"] for number in range(40)] + [["w1", "zebra"]])
+    found = relation_tokens(words, word_tokenizer(100))
+    assert found.left_out(found.single) == {"not in the vocabulary": [("w1", "zebra")]}
 
 
 def test_pairs_for_a_text():

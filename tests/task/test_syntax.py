@@ -45,7 +45,7 @@ def test_distinct():
 
 def test_clean_and_short_text():
     for record in RECORDS:
-        assert set(record) == {"kind", "instruction", "question", "answer", "line", "end"}
+        assert set(record) == {"kind", "instruction", "question", "answer", "line", "end", "lemma"}
         for text in record.values():
             assert text and text == text.strip() and "  " not in text and text.isascii()
         assert len(f"{record['question']} {record['answer']}".split()) < 22

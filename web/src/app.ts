@@ -1,8 +1,8 @@
 // The page: what the reader has chosen, and everything that is drawn from it.
 import { Address } from "./address";
-import { nameOf, placeOf, type Atlas } from "./atlas";
+import { nameOf, placeOf, type Atlas, type Comparison } from "./atlas";
 import { drawCard } from "./card";
-import { comparison, sameShape } from "./compare";
+import { comparison, sameShape, verdicts } from "./compare";
 import { makeControls, type Controls } from "./controls";
 import { fileName, h, keepingFocus, labelled, put, select } from "./dom";
 import { download, downloadPng } from "./download";
@@ -16,19 +16,21 @@ import {
   categories,
   categoryLegend,
   choices,
+  contrasted,
   difference,
+  ofImported,
   paletteOf,
   roleLegend,
   single,
   type Shown,
   type View,
 } from "./looks";
-import { SCORES, count, profiles, scoreMap, type Score } from "./scores";
+import { SCORES, categoryNames, count, profiles, relationsOf, scoreMap, type Score } from "./scores";
 import { roomFor, type Kind } from "./room";
 import { lookUp } from "./search";
 import { DEFAULTS, decodeState, encode, type State } from "./state";
 import { STEP, columns, csv, drawTable, sorted } from "./table";
-import { wordsPart } from "./words";
+import { contrastTable, wordsPart } from "./words";
 
 const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -71,10 +73,12 @@ export class App implements Host {
   private readonly counts = h("p", { class: "counts", "aria-live": "polite" });
   private readonly roles = h("ul", { class: "legend", id: "key" });
   private readonly kinds = h("ul", { class: "legend", id: "legend" });
+  private readonly importedKinds = h("ul", { class: "legend", id: "imported-legend" });
 
   constructor(
     private readonly root: HTMLElement,
     private readonly atlases: readonly Atlas[],
+    private readonly comparisons: readonly Comparison[],
   ) {
     const { threshold, implements: least } = atlases[0] as Atlas;
     this.usual = { ...DEFAULTS, threshold, implements: least };
@@ -259,9 +263,10 @@ export class App implements Host {
     const { atlas } = this;
     const seeds = atlas.tasks.map((task) => `${task.title} (${task.seeds.length} seed${task.seeds.length > 1 ? "s" : ""})`);
     const facts = [
-      `${atlas.places.length.toLocaleString("en")} heads in ${atlas.model.layers} layers`,
+      `${atlas.places.length.toLocaleString("en")} head${atlas.places.length === 1 ? "" : "s"} in ${atlas.model.layers} layer${atlas.model.layers === 1 ? "" : "s"}`,
       ...(seeds.length ? [seeds.join(", ")] : []),
-      ...(atlas.relations.length ? [`${atlas.relations.length} relations`] : []),
+      ...(atlas.relations.length ? [`${atlas.relations.length} relation${atlas.relations.length === 1 ? "" : "s"}`] : []),
+      ...(atlas.imported.length ? [`imported: ${atlas.imported.map((one) => one.title).join(", ")}`] : []),
     ];
     const models = this.atlases.map((one, number) => [String(number), one.label] as const);
     const other = (value: string): void => this.set({ atlas: Number(value) });
@@ -308,8 +313,10 @@ export class App implements Host {
     const { atlas } = this;
     return [
       ...(atlas.tasks.length ? [this.agreementSection()] : []),
-      ...(atlas.relations.length ? [this.categorySection()] : []),
+      ...(relationsOf(atlas, "measured").length ? [this.categorySection()] : []),
+      ...(relationsOf(atlas, "imported").length || atlas.imported.length ? [this.importedSection()] : []),
       h("div", { class: "pair" }, this.singleSection(), ...(atlas.tasks.length > 1 ? [this.differenceSection()] : [])),
+      ...(atlas.contrasts.length ? [this.contrastSection()] : []),
       ...(this.atlases.length > 1 ? [this.modelSection()] : []),
       this.headsSection(),
     ];
@@ -340,14 +347,30 @@ export class App implements Host {
   }
 
   private categorySection(): HTMLElement {
-    const each = ["", ...this.atlas.categories].map((name) =>
-      this.panel(name ? `Category ${name}` : "All categories", "category", (view) => categories(view, name)),
+    const each = ["", ...categoryNames(this.atlas, "measured")].map((name) =>
+      this.panel(name ? `Category ${name}` : "All categories", "category", (view) => categories(view, name, "measured")),
     );
     return h(
       "section",
       { id: "categories" },
       h("div", { class: "heading" }, h("h2", {}, "What heads are by their weights"), this.kinds),
       h("div", { class: "maps" }, ...each),
+    );
+  }
+
+  private importedSection(): HTMLElement {
+    const { atlas } = this;
+    const relations = relationsOf(atlas, "imported").length ? ["", ...categoryNames(atlas, "imported")] : [];
+    const each = relations.map((name) =>
+      this.panel(name ? `Imported ${name}` : "All imported categories", "category", (view) => categories(view, name, "imported")),
+    );
+    const scores = atlas.imported.map((one) => this.panel(`Imported score ${one.title}`, "one", () => ofImported(atlas, one)));
+    return h(
+      "section",
+      { id: "imported" },
+      h("div", { class: "heading" }, h("h2", {}, "Imported"), relations.length ? this.importedKinds : null),
+      h("p", { class: "note" }, "Scores made elsewhere, as their tables give them: nothing here was measured by headatlas."),
+      h("div", { class: "maps" }, ...each, ...scores),
     );
   }
 
@@ -381,6 +404,18 @@ export class App implements Host {
     );
   }
 
+  private contrastSection(): HTMLElement {
+    const { contrasts } = this.atlas;
+    return h(
+      "section",
+      { id: "contrasts" },
+      h("h2", {}, "One task kept, another forgotten"),
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "held-out figures of contrasts" }, contrastTable(contrasts)),
+      h("p", { class: "note" }, "Held-out items, without the gates → with them: the mean over seeds, in brackets its 95 % interval."),
+      h("div", { class: "maps" }, ...contrasts.map((one) => this.panel(`Keep ${one.retain}, forget ${one.forget}`, "one", (view) => contrasted(view, one)))),
+    );
+  }
+
   private scoreChoice(id: string): HTMLElement {
     const all = SCORES.map((one) => [one, one] as const);
     const change = (score: string): void => {
@@ -399,6 +434,7 @@ export class App implements Host {
       { id: "models" },
       h("h2", {}, `${this.atlas.label} and ${other.label}`),
       h("div", { class: "scroll", id: "comparison", tabindex: 0, role: "region", "aria-label": "two models compared" }),
+      verdicts(this.comparisons),
       h("p", { class: "note" }, "With more seeds fewer heads have a score always, and more in any seed."),
       maps ? h("div", { class: "fields" }, this.scoreChoice("score-models")) : null,
       maps
@@ -449,7 +485,8 @@ export class App implements Host {
 
   private drawLegends(): void {
     put(this.roles, ...legendPart(roleLegend(paletteOf(this.state))).childNodes);
-    put(this.kinds, ...legendPart(categoryLegend(this.view())).childNodes);
+    put(this.kinds, ...legendPart(categoryLegend(this.view(), "measured")).childNodes);
+    put(this.importedKinds, ...legendPart(categoryLegend(this.view(), "imported")).childNodes);
     const models = document.getElementById("comparison");
     if (models) put(models, comparison(this.atlases, this.state));
   }

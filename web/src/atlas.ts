@@ -12,7 +12,8 @@ export interface Model {
   readonly width: number;
   readonly heads: readonly number[];
   readonly kvHeads: readonly number[];
-  readonly parameters: number;
+  /** null: unknown */
+  readonly parameters: number | null;
   readonly dtype: string;
   readonly revision: string | null;
   readonly madeWith: Readonly<Record<string, string>>;
@@ -52,6 +53,8 @@ export interface Relation {
   readonly category: string;
   readonly kind: string;
   readonly pairs: number;
+  /** of imported scores, whose mean this is; 0: none were named */
+  readonly seeds: number;
   readonly promote: Float32Array;
   readonly suppress: Float32Array;
 }
@@ -59,6 +62,46 @@ export interface Relation {
 export interface Effect {
   readonly task: string;
   readonly method: string;
+  readonly values: Float32Array;
+  /** how mediation corrupted prompts and where it patched heads; empty for other methods */
+  readonly made: string;
+  readonly doubts: readonly string[];
+}
+
+/** What is said of a task that two atlases have. */
+export interface Comparison {
+  readonly task: string;
+  readonly verdict: string;
+  readonly shared: readonly string[];
+}
+
+/** A held-out figure without the gates of a contrast, and with them: the mean over seeds and its interval. */
+export interface Figure {
+  readonly key: "retain_nll" | "retain_accuracy" | "forget_nll" | "forget_accuracy";
+  readonly before: number;
+  readonly after: number;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/** Gates [seed, place] that keep one task and destroy another. */
+export interface Contrast {
+  readonly name: string;
+  readonly retain: string;
+  readonly forget: string;
+  readonly seeds: readonly number[];
+  readonly gates: Float32Array;
+  readonly figures: readonly Figure[];
+  readonly made: string;
+  readonly doubts: readonly string[];
+}
+
+/** A score made elsewhere; NaN where its table does not name a head. */
+export interface Imported {
+  readonly name: string;
+  readonly title: string;
+  readonly from: string;
+  readonly seeds: number;
   readonly values: Float32Array;
 }
 
@@ -86,6 +129,8 @@ export interface Atlas {
   readonly relations: readonly Relation[];
   readonly categories: readonly string[];
   readonly effects: readonly Effect[];
+  readonly contrasts: readonly Contrast[];
+  readonly imported: readonly Imported[];
   readonly labels: readonly string[];
   readonly salient: Salient | null;
 }
@@ -103,6 +148,11 @@ export function decode(payload: unknown): Atlas[] {
   return (payload as { atlases: RawAtlas[] }).atlases.map(decodeAtlas);
 }
 
+/** The comparisons of a payload that `decode` accepts. */
+export function comparisonsOf(payload: unknown): readonly Comparison[] {
+  return (payload as { comparisons: Comparison[] }).comparisons;
+}
+
 interface RawAtlas {
   label: string;
   model: Model;
@@ -117,6 +167,8 @@ interface RawAtlas {
   })[];
   relations: (Omit<Relation, Direction> & { scores: string })[];
   effects: (Omit<Effect, "values"> & { values: string })[];
+  contrasts: (Omit<Contrast, "gates"> & { gates: string })[];
+  imported: (Omit<Imported, "values"> & { values: string })[];
   labels: string[];
   salient: (Omit<Salient, "sources" | "strengths" | "mapped"> & {
     sources: string;
@@ -162,6 +214,8 @@ function decodeAtlas(raw: RawAtlas): Atlas {
     }),
     categories: [...KNOWN.filter((name) => there.has(name)), ...own],
     effects: raw.effects.map((one) => ({ ...one, values: floats(one.values, size) })),
+    contrasts: raw.contrasts.map((one) => ({ ...one, gates: floats(one.gates, one.seeds.length * size) })),
+    imported: raw.imported.map((one) => ({ ...one, values: floats(one.values, size) })),
     labels: raw.labels,
     salient: raw.salient && {
       ...raw.salient,
@@ -194,8 +248,21 @@ function sized<Values extends { readonly length: number }>(values: Values, lengt
   return values;
 }
 
-/** Scores that come from texts, not from weights alone, say so. */
+/** What is said of a head for which nothing was imported. */
+export const NOT_IMPORTED = "not in the imported table";
+
+export function isImported(relation: Relation): boolean {
+  return relation.kind === "imported";
+}
+
+/** "mean of 2 seeds", or nothing to say. */
+export function seedWords(seeds: number): string {
+  return seeds > 1 ? `, mean of ${seeds} seeds` : "";
+}
+
+/** Scores that come from texts or from a table, not from weights alone, say so. */
 export function relationWords(relation: Relation): string {
+  if (isImported(relation)) return `${relation.title}, imported${seedWords(relation.seeds)}`;
   return relation.kind === "multi-token" ? `${relation.title}, in texts` : relation.title;
 }
 

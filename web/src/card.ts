@@ -1,10 +1,10 @@
 // The card of one head: roles and gates in every task and seed, their way there, relations, tokens, neighbours.
 import { line } from "d3-shape";
 import { scaleLinear } from "d3-scale";
-import { group, nameOf, relationWords, type Atlas, type Effect, type Relation, type Task } from "./atlas";
+import { NOT_IMPORTED, group, isImported, nameOf, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
 import { OTHER_ROLES, type Palette } from "./colour";
 import { decimal, h, put, s, shown } from "./dom";
-import { reaches, rolesOf, scoreMap, similar, type Score } from "./scores";
+import { OPEN, meanGates, reaches, rolesOf, scoreMap, similar, type Score } from "./scores";
 
 export interface CardOptions {
   readonly threshold: number;
@@ -29,6 +29,8 @@ export function drawCard(parent: HTMLElement, atlas: Atlas, place: number, optio
     ...atlas.tasks.map((task) => taskPart(atlas, task, place, options)),
     relationsPart(atlas, place, options),
     effectsPart(atlas, place),
+    contrastsPart(atlas, place),
+    importedPart(atlas, place),
     salientPart(atlas, place),
     neighboursPart(atlas, place, options),
   );
@@ -156,12 +158,13 @@ function relationsPart(atlas: Atlas, place: number, options: CardOptions): HTMLE
     Math.max(relation.promote[place] || 0, relation.suppress[place] || 0);
   const known = [...atlas.relations].filter((one) => score(one) > 0).sort((one, other) => score(other) - score(one));
   const row = (relation: Relation): HTMLElement => {
-    const promote = relation.promote[place] || 0;
-    const suppress = relation.suppress[place] || 0;
+    const promote = relation.promote[place] ?? NaN;
+    const suppress = relation.suppress[place] ?? NaN;
+    const measured = isImported(relation) ? "imported" : `${relation.pairs} pairs`;
     return h(
       "tr",
       {},
-      h("th", { scope: "row", title: `${relation.category}, ${relation.pairs} pairs` }, relationWords(relation)),
+      h("th", { scope: "row", title: `${relation.category}, ${measured}` }, relationWords(relation)),
       h("td", {}, bar(suppress, "suppress", reaches(suppress, options.implements))),
       h("td", {}, bar(promote, "promote", reaches(promote, options.implements))),
     );
@@ -177,18 +180,38 @@ function relationsPart(atlas: Atlas, place: number, options: CardOptions): HTMLE
       ),
       h("tbody", {}, ...some.map(row)),
     );
+  const missing = atlas.relations.filter((one) => isImported(one) && Number.isNaN(one.promote[place]) && Number.isNaN(one.suppress[place]));
+  const none = missing.length === atlas.relations.length ? null : h("p", { class: "note" }, "no relation has a score above zero");
   return h(
     "section",
     { class: "card-part", "data-part": "relations" },
     h("h3", {}, "Relations"),
-    known.length ? table(known.slice(0, RELATIONS)) : h("p", { class: "note" }, "no relation has a score above zero"),
+    known.length ? table(known.slice(0, RELATIONS)) : none,
+    missing.length ? h("p", { class: "note" }, `${NOT_IMPORTED}: ${missing.map((one) => one.title).join(", ")}`) : null,
     known.length > RELATIONS
       ? h("details", { "data-more": "relations" }, h("summary", { "data-key": "more relations" }, `${known.length - RELATIONS} more`), table(known.slice(RELATIONS)))
       : null,
   );
 }
 
+function importedPart(atlas: Atlas, place: number): HTMLElement | null {
+  if (!atlas.imported.length) return null;
+  const row = (score: Imported): HTMLElement => {
+    const value = score.values[place] ?? NaN;
+    const title = h("th", { scope: "row", title: `from ${score.from}` }, `${score.title}${seedWords(score.seeds)}`);
+    return h("tr", {}, title, h("td", { class: "number" }, Number.isNaN(value) ? NOT_IMPORTED : decimal(value, 3)));
+  };
+  return h(
+    "section",
+    { class: "card-part", "data-part": "imported" },
+    h("h3", {}, "Imported"),
+    h("p", { class: "note" }, "scores made elsewhere, as their tables give them"),
+    h("table", {}, h("tbody", {}, ...atlas.imported.map(row))),
+  );
+}
+
 function bar(value: number, kind: string, strong: boolean): HTMLElement {
+  if (Number.isNaN(value)) return h("span", { class: `bar ${kind}` }, h("span", { title: "no score" }, "–"));
   return h(
     "span",
     { class: `bar ${kind}${strong ? " strong" : ""}` },
@@ -203,7 +226,7 @@ function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
     "section",
     { class: "card-part", "data-part": "effects" },
     h("h3", {}, "What it does to the loss by itself"),
-    h("p", { class: "note" }, "nats; above 0 the task wants the head"),
+    h("p", { class: "note" }, "nats; above 0 the task wants the head; rank 1 helps most"),
     h(
       "table",
       {},
@@ -220,10 +243,32 @@ function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
   );
 }
 
-/** 1 for the strongest effect of all heads, whichever way. */
-function rankOf(atlas: Atlas, effect: Effect, place: number): number {
-  const mine = Math.abs(effect.values[place] ?? NaN);
-  return 1 + atlas.places.filter((other) => Math.abs(effect.values[other] ?? NaN) > mine).length;
+/** How many heads help as much or more, this one included, as on the card of the command line. */
+export function rankOf(atlas: Atlas, effect: Effect, place: number): number {
+  const value = effect.values[place] ?? NaN;
+  return atlas.places.filter((other) => (effect.values[other] ?? NaN) >= value).length;
+}
+
+function contrastsPart(atlas: Atlas, place: number): HTMLElement | null {
+  if (!atlas.contrasts.length) return null;
+  const row = (contrast: Contrast): HTMLElement => {
+    const gates = contrast.seeds.map((_, seed) => contrast.gates[seed * atlas.size + place] ?? NaN);
+    const open = gates.filter((gate) => gate >= OPEN).length;
+    const mean = meanGates(atlas, contrast)[place] ?? NaN;
+    return h("tr", {}, h("td", {}, `keep ${contrast.retain}, forget ${contrast.forget}`), h("td", { class: "number" }, mean.toFixed(2)), h("td", { class: "number" }, `${open} of ${gates.length}`));
+  };
+  return h(
+    "section",
+    { class: "card-part", "data-part": "contrasts" },
+    h("h3", {}, "Contrasts"),
+    h("p", { class: "note" }, "a shut head serves the task to forget, or neither"),
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, ...["contrast", "mean gate", "seeds with an open gate"].map((text) => h("th", { scope: "col" }, text)))),
+      h("tbody", {}, ...atlas.contrasts.map(row)),
+    ),
+  );
 }
 
 function salientPart(atlas: Atlas, place: number): HTMLElement | null {

@@ -1,7 +1,7 @@
 // Two models beside each other in numbers.
-import type { Atlas } from "./atlas";
+import type { Atlas, Comparison } from "./atlas";
 import { h, percent } from "./dom";
-import { categoryMaps, scoreMap, share } from "./scores";
+import { categoryMaps, scoreMap, share, unscored } from "./scores";
 import type { State } from "./state";
 
 export function sameShape(one: Atlas, other: Atlas): boolean {
@@ -33,7 +33,9 @@ export function comparisonRows(atlases: readonly Atlas[], state: State): Row[] {
   for (const name of new Set(atlases.flatMap((one) => one.categories))) {
     const each = atlases.map((one) => {
       const map = categoryMaps(one, state.direction, state.implements).get(name);
-      return map ? percent(one.places.filter((place) => map[place]).length / one.places.length) : "–";
+      const unknown = unscored(one, state.direction, name);
+      const scored = one.places.filter((place) => !unknown(place)); // heads without a score count for neither side
+      return map && scored.length ? percent(scored.filter((place) => map[place]).length / scored.length) : "–";
     });
     rows.push([`${name} heads`, ...each]);
   }
@@ -53,5 +55,14 @@ export function comparison(atlases: readonly Atlas[], state: State): HTMLElement
         h("tr", {}, h("th", { scope: "row" }, what), ...values.map((value) => h("td", { class: "number" }, value))),
       ),
     ),
+  );
+}
+
+/** Whether the two atlases differ more than seeds do, task by task, and what keeps them from being independent. */
+export function verdicts(comparisons: readonly Comparison[]): HTMLElement {
+  return h(
+    "ul",
+    { id: "verdicts" },
+    ...comparisons.map(({ task, verdict, shared }) => h("li", {}, [`${task}: ${verdict}`, ...shared].join("; "))),
   );
 }

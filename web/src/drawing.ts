@@ -1,6 +1,6 @@
 // A map as a drawing of its own: title, cells, axes and what the colours mean.
 import type { Atlas } from "./atlas";
-import { css } from "./colour";
+import { UNKNOWN, css } from "./colour";
 import { ticks, type Layout } from "./layout";
 import type { Legend, Shown } from "./looks";
 import { AXIS } from "./room";
@@ -9,6 +9,9 @@ const CELL = 10;
 const TOP = 34;
 
 const GREY = "#e6e6e2";
+const HATCH =
+  '<defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
+  '<line x1="1" y1="0" x2="1" y2="4" stroke="#ffffff" stroke-width="1.5"/></pattern></defs>';
 
 export function drawing(atlas: Atlas, layout: Layout, shown: Shown, dimmed: Uint8Array | null): string {
   const cells = atlas.places.map((place) => {
@@ -17,6 +20,8 @@ export function drawing(atlas: Atlas, layout: Layout, shown: Shown, dimmed: Uint
     const square = (at: number, side: number, fill: string): string =>
       `<rect${side === CELL ? ' class="cell"' : ""} x="${x + at}" y="${y + at}" width="${side}" height="${side}" fill="${fill}"/>`;
     const colour = css(shown.colour(place));
+    const hatch = shown.unknown?.(place) ? `<rect x="${x}" y="${y}" width="${CELL}" height="${CELL}" fill="url(#hatch)"/>` : "";
+    if (hatch && !dimmed?.[place]) return square(0, CELL, colour) + hatch;
     return dimmed?.[place] ? square(0, CELL, GREY) + square(3.5, 3, colour) : square(0, CELL, colour);
   });
   const left = dimmed ? `; filtered: ${atlas.places.filter((place) => !dimmed[place]).length} of ${atlas.places.length} heads` : "";
@@ -37,12 +42,20 @@ export function drawing(atlas: Atlas, layout: Layout, shown: Shown, dimmed: Uint
   const size = `width="${Math.ceil(width)}" height="${legend.bottom}" viewBox="0 0 ${Math.ceil(width)} ${legend.bottom}"`;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="8">` +
-    `<title>${title}</title><text x="10" y="13" font-size="11" font-weight="bold">${title}</text>` +
+    `<title>${title}</title>${shown.legend.hatched ? HATCH : ""}<text x="10" y="13" font-size="11" font-weight="bold">${title}</text>` +
     `<text x="10" y="25" fill="#555555">${escapeXml(note)}</text>${cells.join("")}${axes.join("")}${legend.text}</svg>\n`
   );
 }
 
 function legendOf(legend: Legend, top: number): { text: string; right: number; bottom: number } {
+  const { hatched, ...rest } = legend;
+  if (hatched) {
+    const above = legendOf(rest, top);
+    const y = above.bottom;
+    const box = `<rect x="34" y="${y}" width="8" height="8" fill="${css(UNKNOWN)}"/><rect x="34" y="${y}" width="8" height="8" fill="url(#hatch)"/>`;
+    const text = `${above.text}${box}<text x="46" y="${y + 7}">${escapeXml(hatched)}</text>`;
+    return { text, right: Math.max(above.right, 50 + 4.6 * hatched.length), bottom: y + 15 };
+  }
   if ("stops" in legend) {
     const last = legend.stops.length - 1;
     const stops = legend.stops.map((colour, place) => `<stop offset="${place / last}" stop-color="${colour}"/>`);

@@ -237,6 +237,7 @@ function paint(
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   context.imageSmoothingEnabled = false;
   context.drawImage(pixels(atlas, layout, shown.colour), AXIS.left, AXIS.top, width, height);
+  if (shown.unknown) hatch(context, layout, atlas.places.filter(shown.unknown), cellWidth, cellHeight);
   if (dimmed) {
     const grey = rgb(style.getPropertyValue("--dim").trim());
     const cover = pixels(atlas, layout, (place) => (dimmed[place] ? grey : null));
@@ -251,6 +252,28 @@ function paint(
     context.textAlign = anchor === "end" ? "right" : "center";
     context.fillText(text, x, y);
   }
+}
+
+/** White diagonals over the cells of heads without a value. */
+function hatch(context: CanvasRenderingContext2D, layout: Layout, places: readonly number[], cellWidth: number, cellHeight: number): void {
+  if (!places.length) return;
+  context.save();
+  context.beginPath();
+  for (const place of places) {
+    const { column, row } = layout.cell(place);
+    context.rect(AXIS.left + column * cellWidth, AXIS.top + row * cellHeight, cellWidth, cellHeight);
+  }
+  context.clip();
+  context.strokeStyle = "#ffffff";
+  context.lineWidth = 1.5;
+  const [width, height] = [layout.columns * cellWidth, layout.rows * cellHeight];
+  context.beginPath();
+  for (let from = -height; from < width; from += 5) {
+    context.moveTo(AXIS.left + from, AXIS.top + height);
+    context.lineTo(AXIS.left + from + height, AXIS.top);
+  }
+  context.stroke();
+  context.restore();
 }
 
 /** A pixel for each cell; null is transparent. */

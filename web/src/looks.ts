@@ -1,8 +1,8 @@
 // What each map shows: a title, a note, the colour and the words of every head, and what the colours mean.
-import { relationWords, type Atlas, type Effect, type Relation, type Task } from "./atlas";
-import { PALETTES, blend, categoryColours, css, diverging, heat, rgb, type Palette, type Rgb } from "./colour";
+import { NOT_IMPORTED, isImported, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
+import { PALETTES, UNKNOWN, blend, categoryColours, css, diverging, heat, rgb, type Palette, type Rgb } from "./colour";
 import { decimal, percent } from "./dom";
-import { OVER, SCORES, categoryMaps, categoryWords, count, reaches, scoreMap, share, type Over } from "./scores";
+import { OPEN, OVER, SCORES, categoryMaps, categoryNames, categoryWords, count, meanGates, reaches, scoreMap, share, unscored, type Over, type Source } from "./scores";
 import type { State } from "./state";
 
 /** What a reader looks at: an atlas, with all that was chosen. */
@@ -11,10 +11,11 @@ export interface View {
   readonly state: State;
 }
 
-/** Colours with names, or a scale from one number to another. */
-export type Legend =
+/** Colours with names, or a scale from one number to another; `hatched`: what hatched cells mean, if there are any. */
+export type Legend = { readonly hatched?: string | undefined } & (
   | { readonly swatches: readonly (readonly [colour: string, text: string])[] }
-  | { readonly stops: readonly string[]; readonly from: string; readonly to: string };
+  | { readonly stops: readonly string[]; readonly from: string; readonly to: string }
+);
 
 export interface Shown {
   readonly title: string;
@@ -27,6 +28,8 @@ export interface Shown {
   readonly key: string;
   readonly colour: (place: number) => Rgb;
   readonly words: (place: number) => string;
+  /** heads without a value, which are hatched */
+  readonly unknown?: (place: number) => boolean;
   readonly legend: Legend;
 }
 
@@ -71,20 +74,23 @@ export function agreement({ atlas, state }: View, task: Task, over: "always" | "
 }
 
 /** The colours of the categories that some head has, and of those of the atlas. */
-export function categoryLegend({ atlas, state }: View): Legend {
-  const words = new Set(categoryWords(atlas, state.direction, state.implements));
+export function categoryLegend({ atlas, state }: View, source: Source = "all"): Legend {
+  const words = new Set(categoryWords(atlas, state.direction, state.implements, source));
   const colours = [...categoryColours(paletteOf(state), atlas.categories)];
-  const used = colours.filter(([word]) => words.has(word) || atlas.categories.includes(word));
-  return { swatches: used.map(([word, colour]) => [colour, word || "unclassified"]) };
+  const names = categoryNames(atlas, source);
+  const used = colours.filter(([word]) => words.has(word) || names.includes(word));
+  const missing = source === "imported" && ["", ...names].some((name) => atlas.places.some(unscored(atlas, state.direction, name, source)));
+  return { swatches: used.map(([word, colour]) => [colour, word || "unclassified"]), hatched: missing ? NOT_IMPORTED : undefined };
 }
 
 /** All categories in one picture (no name), or the heads of one. */
-export function categories(view: View, name: string): Shown {
+export function categories(view: View, name: string, source: Source = "all"): Shown {
   const { atlas, state } = view;
+  const unknown = source === "imported" ? unscored(atlas, state.direction, name, source) : (): boolean => false;
   const colours = categoryColours(paletteOf(state), atlas.categories);
   const rgbs = new Map([...colours].map(([word, hex]) => [word, rgb(hex)] as const));
-  const words = categoryWords(atlas, state.direction, state.implements);
-  const map = name ? categoryMaps(atlas, state.direction, state.implements).get(name) : null;
+  const words = categoryWords(atlas, state.direction, state.implements, source);
+  const map = name ? categoryMaps(atlas, state.direction, state.implements, source).get(name) : null;
   const word = (place: number): string => (map ? (map[place] ? name : "") : (words[place] ?? ""));
   const total = atlas.places.filter((place) => word(place)).length;
   return {
@@ -93,9 +99,10 @@ export function categories(view: View, name: string): Shown {
     note: heads(total),
     layersAcross: true,
     key: `${state.colours} ${name} ${state.direction} ${state.implements}`,
-    colour: (place) => rgbs.get(word(place)) as Rgb,
-    words: (place) => word(place) || "unclassified",
-    legend: categoryLegend(view),
+    colour: (place) => (unknown(place) ? UNKNOWN : (rgbs.get(word(place)) as Rgb)),
+    words: (place) => word(place) || (unknown(place) ? NOT_IMPORTED : "unclassified"),
+    unknown,
+    legend: categoryLegend(view, source),
   };
 }
 
@@ -135,7 +142,17 @@ function makeChoices(atlas: Atlas): Choice[] {
     text: `effect: ${effect.task}, ${effect.method}`,
     shown: () => ofEffect(atlas, effect),
   }));
-  return [...scores, ...relations, ...effects];
+  const contrasts = atlas.contrasts.map((contrast): Choice => ({
+    key: `contrast|${contrast.name}`,
+    text: `contrast: keep ${contrast.retain}, forget ${contrast.forget}`,
+    shown: (state) => contrasted({ atlas, state }, contrast),
+  }));
+  const imported = atlas.imported.map((score): Choice => ({
+    key: `imported|${score.name}`,
+    text: `imported: ${score.title}`,
+    shown: () => ofImported(atlas, score),
+  }));
+  return [...scores, ...relations, ...effects, ...contrasts, ...imported];
 }
 
 export function single({ atlas, state }: View): Shown | null {
@@ -145,35 +162,75 @@ export function single({ atlas, state }: View): Shown | null {
 
 function ofRelation(atlas: Atlas, state: State, relation: Relation): Shown {
   const title = `${relationWords(relation)} (${state.direction})`;
-  return heated(atlas, state, relation[state.direction], title, state.implements, true);
+  return heated(atlas, state, relation[state.direction], title, state.implements, true, isImported(relation) ? NOT_IMPORTED : NOT_MEASURED);
 }
 
-function heated(atlas: Atlas, state: State, map: Float32Array, title: string, least: number, layersAcross: boolean): Shown {
+function heated(atlas: Atlas, state: State, map: Float32Array, title: string, least: number, layersAcross: boolean, missing = NOT_MEASURED): Shown {
   const palette = paletteOf(state);
+  const unknown = isNaNIn(map);
   return {
     title,
     note: `${heads(count(atlas, map, least))} from ${least.toFixed(2)}`,
     layersAcross,
     key: `${state.colours} ${state.show} ${title}`,
     colour: (place) => heat(palette, map[place] ?? NaN),
-    words: (place) => fixed(map[place]),
+    words: (place) => fixed(map[place], 2, "", missing),
+    unknown,
+    legend: { stops: palette.heat.map(css), from: "0", to: "1", hatched: atlas.places.some(unknown) ? missing : undefined },
+  };
+}
+
+const NOT_MEASURED = "not measured";
+
+function isNaNIn(map: Float32Array): (place: number) => boolean {
+  return (place) => Number.isNaN(map[place] ?? NaN);
+}
+
+/** The mean gate of a contrast over its seeds. */
+export function contrasted({ atlas, state }: View, contrast: Contrast): Shown {
+  const mean = meanGates(atlas, contrast);
+  const palette = paletteOf(state);
+  const shut = atlas.places.filter((place) => (mean[place] ?? NaN) < OPEN).length;
+  return {
+    title: `Keep ${contrast.retain}, forget ${contrast.forget}`,
+    note: `mean gate; ${heads(shut)} shut (below ${OPEN})`,
+    layersAcross: false,
+    key: `${state.colours} contrast ${contrast.name}`,
+    colour: (place) => heat(palette, mean[place] ?? NaN),
+    words: (place) => `gate ${fixed(mean[place])}`,
     legend: { stops: palette.heat.map(css), from: "0", to: "1" },
   };
 }
 
 /** Beyond the strongest 2 % of the heads the colour no longer grows. */
 function ofEffect(atlas: Atlas, effect: Effect): Shown {
-  const sizes = atlas.places.map((place) => Math.abs(effect.values[place] ?? NaN)).filter(Number.isFinite);
+  const title = `${effect.task}: ${effect.method}`;
+  return signed(atlas, effect.values, title, "nats of loss; above 0 the task wants the head", 3, " nats", NOT_MEASURED);
+}
+
+/** A score under its own name, in a unit that only its author knows. */
+export function ofImported(atlas: Atlas, score: Imported): Shown {
+  const note = `imported from ${score.from}, not measured here${seedWords(score.seeds)}`;
+  return signed(atlas, score.values, `${score.title} (imported)`, note, 3, "", NOT_IMPORTED);
+}
+
+/** Above and below zero. Beyond the strongest 2 % of the heads the colour no longer grows. */
+function signed(atlas: Atlas, values: Float32Array, title: string, note: string, digits: number, unit: string, missing: string): Shown {
+  const sizes = atlas.places.map((place) => Math.abs(values[place] ?? NaN)).filter(Number.isFinite);
   sizes.sort((one, other) => one - other);
-  const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1;
+  const at = 0.98 * (sizes.length - 1); // between two values, as numpy does it: with few heads it is no median
+  const below = sizes[Math.floor(at)] ?? 0;
+  const most = below + (at % 1) * ((sizes[Math.ceil(at)] ?? below) - below) || 1;
+  const unknown = isNaNIn(values);
   return {
-    title: `${effect.task}: ${effect.method}`,
-    note: "nats of loss; above 0 the task wants the head",
+    title,
+    note,
     layersAcross: false,
-    key: `${effect.task} ${effect.method}`,
-    colour: (place) => diverging((effect.values[place] ?? NaN) / most),
-    words: (place) => fixed(effect.values[place], 3, " nats"),
-    legend: both(`≤ −${most.toPrecision(2)}`, `≥ +${most.toPrecision(2)}`),
+    key: title,
+    colour: (place) => diverging((values[place] ?? NaN) / most),
+    words: (place) => fixed(values[place], digits, unit, missing),
+    unknown,
+    legend: { ...both(`≤ −${most.toPrecision(2)}`, `≥ +${most.toPrecision(2)}`), hatched: atlas.places.some(unknown) ? missing : undefined },
   };
 }
 
@@ -211,6 +268,6 @@ function heads(count: number): string {
   return `${count} head${count === 1 ? "" : "s"}`;
 }
 
-function fixed(value: number | undefined, digits = 2, unit = ""): string {
-  return value === undefined || Number.isNaN(value) ? "not measured" : `${decimal(value, digits)}${unit}`;
+function fixed(value: number | undefined, digits = 2, unit = "", missing = NOT_MEASURED): string {
+  return value === undefined || Number.isNaN(value) ? missing : `${decimal(value, digits)}${unit}`;
 }

@@ -1,6 +1,6 @@
 // From gates to scores, roles, Always and Any: the same numbers as headatlas.atlas.scores and agreement, in the
 // same single precision, so that a threshold means the same on both sides.
-import type { Atlas, Direction, Task } from "./atlas";
+import { isImported, type Atlas, type Contrast, type Direction, type Relation, type Task } from "./atlas";
 
 export type Score = "facilitation" | "interference" | "irrelevance";
 export type Over = "always" | "any" | "mean";
@@ -91,32 +91,53 @@ interface Categories {
   readonly words: string[];
 }
 
-const lastCategories = new WeakMap<Atlas, Categories>();
+/** Relations to count: all, those that were measured here, or those that were imported. */
+export type Source = "all" | "measured" | "imported";
+
+export function relationsOf(atlas: Atlas, source: Source): Relation[] {
+  return atlas.relations.filter((one) => source === "all" || isImported(one) === (source === "imported"));
+}
+
+/** The categories of these relations, in the order of the atlas. */
+export function categoryNames(atlas: Atlas, source: Source): string[] {
+  const used = new Set(relationsOf(atlas, source).map((one) => one.category));
+  return atlas.categories.filter((name) => used.has(name));
+}
+
+const lastCategories = new WeakMap<Atlas, Map<Source, Categories>>();
 
 /** The last answer is kept: many maps ask for the same. */
-function categoriesOf(atlas: Atlas, direction: Direction, threshold: number): Categories {
+function categoriesOf(atlas: Atlas, direction: Direction, threshold: number, source: Source): Categories {
   const key = `${direction} ${threshold}`;
-  const last = lastCategories.get(atlas);
+  const bySource = lastCategories.get(atlas) ?? new Map<Source, Categories>();
+  lastCategories.set(atlas, bySource);
+  const last = bySource.get(source);
   if (last?.key === key) return last;
-  const maps = makeCategoryMaps(atlas, direction, threshold);
+  const maps = makeCategoryMaps(atlas, direction, threshold, source);
   const found = { key, maps, words: makeCategoryWords(atlas, maps) };
-  lastCategories.set(atlas, found);
+  bySource.set(source, found);
   return found;
 }
 
 /** For each category: 1 where a head implements a relation of it. */
-export function categoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
-  return categoriesOf(atlas, direction, threshold).maps;
+export function categoryMaps(atlas: Atlas, direction: Direction, threshold: number, source: Source = "all"): Map<string, Uint8Array> {
+  return categoriesOf(atlas, direction, threshold, source).maps;
 }
 
 /** The category of each head, "2 categories" and so on where it has several, "" where it has none. */
-export function categoryWords(atlas: Atlas, direction: Direction, threshold: number): string[] {
-  return categoriesOf(atlas, direction, threshold).words;
+export function categoryWords(atlas: Atlas, direction: Direction, threshold: number, source: Source = "all"): string[] {
+  return categoriesOf(atlas, direction, threshold, source).words;
 }
 
-function makeCategoryMaps(atlas: Atlas, direction: Direction, threshold: number): Map<string, Uint8Array> {
+/** Heads for which no relation (of a category, if one is named) has a score: their category is unknown. */
+export function unscored(atlas: Atlas, direction: Direction, name: string, source: Source = "all"): (place: number) => boolean {
+  const maps = relationsOf(atlas, source).filter((one) => !name || one.category === name).map((one) => one[direction]);
+  return (place) => maps.every((map) => Number.isNaN(map[place] ?? NaN));
+}
+
+function makeCategoryMaps(atlas: Atlas, direction: Direction, threshold: number, source: Source): Map<string, Uint8Array> {
   const found = new Map(atlas.categories.map((name) => [name, new Uint8Array(atlas.size)]));
-  for (const relation of atlas.relations) {
+  for (const relation of relationsOf(atlas, source)) {
     const map = found.get(relation.category);
     const scores = relation[direction];
     if (map) for (const place of atlas.places) if (reaches(scores[place], threshold)) map[place] = 1;
@@ -152,12 +173,30 @@ export function similar(atlas: Atlas, parts: readonly Float32Array[], place: num
     .filter((other) => other !== place)
     .map((other) => {
       let sum = 0;
+      let shared = 0;
       for (const part of parts) {
         const gap = (part[place] ?? NaN) - (part[other] ?? NaN);
-        if (gap === gap) sum += gap * gap;
+        if (gap === gap) {
+          sum += gap * gap;
+          shared++;
+        }
       }
-      return [sum, other] as const;
-    });
+      return [sum / shared, other] as const;
+    })
+    .filter(([distance]) => !Number.isNaN(distance)); // heads with nothing to compare are not alike
   distances.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
   return distances.slice(0, most).map(([, other]) => other);
+}
+
+/** a gate of a contrast from here on is open */
+export const OPEN = 0.5;
+
+/** The mean gate of each place over the seeds of a contrast; NaN where the model has no head. */
+export function meanGates(atlas: Atlas, contrast: Contrast): Float32Array {
+  const mean = new Float32Array(atlas.size);
+  for (let at = 0; at < contrast.gates.length; at++) {
+    const place = at % atlas.size;
+    mean[place] = (mean[place] ?? NaN) + (contrast.gates[at] ?? NaN) / contrast.seeds.length;
+  }
+  return mean;
 }

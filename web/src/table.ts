@@ -1,7 +1,7 @@
 // All heads as a table: sorted, filtered, taken along as CSV.
-import { layerOf, nameOf, type Atlas } from "./atlas";
+import { NOT_IMPORTED, layerOf, nameOf, type Atlas } from "./atlas";
 import { h, put } from "./dom";
-import { categoryWords, scoreMap } from "./scores";
+import { categoryWords, relationsOf, scoreMap, unscored } from "./scores";
 import type { State } from "./state";
 
 export interface Column {
@@ -24,11 +24,13 @@ export function columns(atlas: Atlas, state: State): Column[] {
     }
   }
   if (atlas.relations.length) {
-    const words = categoryWords(atlas, state.direction, state.implements);
-    found.push({ key: "category", title: "category", value: (place) => words[place] ?? "" });
+    const source = relationsOf(atlas, "measured").length ? "measured" : "imported"; // never both in one column
+    const words = categoryWords(atlas, state.direction, state.implements, source);
+    const unknown = source === "measured" ? (): boolean => false : unscored(atlas, state.direction, "");
+    found.push({ key: "category", title: "category", value: (place) => (unknown(place) ? NOT_IMPORTED : (words[place] ?? "")) });
     const best = (place: number): readonly [number, string] => {
       let found: readonly [number, string] = [0, ""];
-      for (const relation of atlas.relations) {
+      for (const relation of relationsOf(atlas, source)) {
         const value = relation[state.direction][place] ?? 0;
         if (value > found[0]) found = [value, relation.title];
       }
@@ -38,6 +40,9 @@ export function columns(atlas: Atlas, state: State): Column[] {
     found.push({ key: "relation", title: "best relation", value: (place) => text(best(place)), order: (place) => best(place)[0] });
     const chosen = atlas.relations.find((one) => one.name === state.relation);
     if (chosen) found.push({ key: "chosen", title: chosen.title, value: (place) => chosen[state.direction][place] ?? NaN });
+  }
+  for (const score of atlas.imported) {
+    found.push({ key: `imported.${score.name}`, title: `${score.title} (imported)`, value: (place) => score.values[place] ?? NaN });
   }
   found.push({ key: "label", title: "in words", value: (place) => atlas.labels[place] ?? "" });
   return found;

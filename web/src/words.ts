@@ -1,9 +1,9 @@
 // What the atlas says in words: findings, how its maps were made, and what speaks against believing them.
-import type { Atlas, Finding } from "./atlas";
+import { isImported, relationWords, seedWords, type Atlas, type Contrast, type Figure, type Finding } from "./atlas";
 import { h } from "./dom";
 
 export function wordsPart(atlas: Atlas): HTMLElement {
-  const doubts = atlas.tasks.reduce((sum, task) => sum + task.doubts.length, 0);
+  const doubts = [...atlas.tasks, ...atlas.effects, ...atlas.contrasts].reduce((sum, one) => sum + one.doubts.length, 0);
   return h(
     "section",
     { class: "words", id: "words" },
@@ -40,6 +40,8 @@ const TERMS: readonly (readonly [string, string])[] = [
   ["relation", "pairs such as France → Paris. Promotes: the share of pairs whose target is among the first tokens that the head writes for the source, read off its weights (or, marked so, in texts); suppresses: the same with its sign turned"],
   ["category", "what kind of relation a head implements from the threshold on"],
   ["effect", "how much the loss rises without the head alone: ablate (its output zero, the mean, or another text's), attribute (the gradient at its gate, or integrated), mediate (patched in from another text)"],
+  ["contrast", "gates fitted to keep one task and destroy another; a shut head serves the task to forget, or neither"],
+  ["imported", "a score that was made elsewhere, under the name and with the values of its table; of several seeds, the mean"],
   ["sufficiency", "how well the model does with only the first n heads of a method, from 0 (as without any) to 1 (as the whole); the area over n"],
 ];
 
@@ -53,17 +55,57 @@ function findings(all: readonly Finding[]): HTMLElement {
   return h(
     "details",
     {},
-    h("summary", {}, `all ${all.length} findings`),
+    h("summary", {}, all.length === 1 ? "the one finding" : `all ${all.length} findings`),
     ...[...byQuestion].map(([question, items]) => h("div", {}, h("h3", {}, question), h("ul", {}, ...items))),
   );
+}
+
+const FIGURES: readonly (readonly [Figure["key"], string])[] = [
+  ["retain_nll", "keep: NLL"],
+  ["retain_accuracy", "keep: accuracy"],
+  ["forget_nll", "forget: NLL"],
+  ["forget_accuracy", "forget: accuracy"],
+];
+
+/** What the gates of each contrast do to held-out items of both tasks. */
+export function contrastTable(contrasts: readonly Contrast[]): HTMLElement {
+  const cell = (contrast: Contrast, key: Figure["key"]): string => {
+    const figure = contrast.figures.find((one) => one.key === key);
+    if (!figure) return "–";
+    const interval = figure.low === null || figure.high === null ? "" : ` [${figure.low.toFixed(2)} to ${figure.high.toFixed(2)}]`;
+    return `${figure.before.toFixed(2)} → ${figure.after.toFixed(2)}${interval}`;
+  };
+  const head = ["contrast", "seeds", ...FIGURES.map(([, text]) => text)];
+  return h(
+    "table",
+    {},
+    h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
+    h(
+      "tbody",
+      {},
+      ...contrasts.map((one) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, `keep ${one.retain}, forget ${one.forget}`),
+          h("td", { class: "number" }, String(one.seeds.length)),
+          ...FIGURES.map(([key]) => h("td", { class: "number" }, cell(one, key))),
+        ),
+      ),
+    ),
+  );
+}
+
+function doubtList(doubts: readonly string[]): HTMLElement | null {
+  return doubts.length ? h("ul", {}, ...doubts.map((text) => h("li", { class: "doubt" }, `doubtful: ${text}`))) : null;
 }
 
 function made(atlas: Atlas): HTMLElement {
   const { model } = atlas;
   const facts = [
     model.architecture,
-    `${model.parameters.toLocaleString("en")} parameters`,
-    model.dtype,
+    model.parameters === null ? "number of parameters unknown" : `${model.parameters.toLocaleString("en")} parameters`,
+    model.dtype === "unknown" ? "dtype unknown" : model.dtype,
     ...(model.revision ? [`revision ${model.revision}`] : []),
   ];
   const tools = Object.entries(model.madeWith).map(([name, version]) => `${name} ${version}`);
@@ -76,9 +118,15 @@ function made(atlas: Atlas): HTMLElement {
         "li",
         {},
         `${task.title}: ${task.made}`,
-        task.doubts.length ? h("ul", {}, ...task.doubts.map((text) => h("li", { class: "doubt" }, `doubtful: ${text}`))) : null,
+        doubtList(task.doubts),
       ),
     ),
+    ...atlas.effects
+      .filter((one) => one.made || one.doubts.length)
+      .map((one) => h("li", {}, `${one.task}, ${one.method}${one.made ? `: ${one.made}` : ""}`, doubtList(one.doubts))),
+    ...atlas.contrasts.map((one) => h("li", {}, `keep ${one.retain}, forget ${one.forget}: ${one.seeds.length} seed${one.seeds.length > 1 ? "s" : ""}${one.made ? `; ${one.made}` : ""}`, doubtList(one.doubts))),
+    ...atlas.imported.map((one) => h("li", {}, `${one.title}: imported from ${one.from}${seedWords(one.seeds)}`)),
+    ...atlas.relations.filter(isImported).map((one) => h("li", {}, `relation ${relationWords(one)}`)),
     tools.length ? h("li", {}, `with ${tools.join(", ")}`) : null,
   );
 }

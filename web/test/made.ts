@@ -9,6 +9,7 @@ export function base64(values: ArrayLike<number>, kind: "f" | "u8" | "u32" = "f"
 const hole = NaN;
 export const RAW = {
   schema: 1,
+  comparisons: [],
   atlases: [
     {
       label: "made up",
@@ -31,10 +32,20 @@ export const RAW = {
         },
       ],
       relations: [
-        { name: "double", title: "double", category: "own", kind: "static", pairs: 40, scores: base64([0.2, 0, 0, 0, 0.15, 0, hole, hole, 0, 0.5, 0, 0, 0, 0, hole, hole]) },
-        { name: "copying", title: "copying", category: "algorithmic", kind: "static", pairs: 40, scores: base64([0.3, 0.1, 0, 0, 0, 0, hole, hole, 0, 0, 0, 0, 0, 0, hole, hole]) },
+        { name: "double", title: "double", category: "own", kind: "static", pairs: 40, seeds: 0, scores: base64([0.2, 0, 0, 0, 0.15, 0, hole, hole, 0, 0.5, 0, 0, 0, 0, hole, hole]) },
+        { name: "copying", title: "copying", category: "algorithmic", kind: "static", pairs: 40, seeds: 0, scores: base64([0.3, 0.1, 0, 0, 0, 0, hole, hole, 0, 0, 0, 0, 0, 0, hole, hole]) },
       ],
-      effects: [{ task: "sums", method: "ablate-zero", values: base64([1, -1, 0, 0, 0.5, 0, hole, hole]) }],
+      effects: [{ task: "sums", method: "ablate-zero", values: base64([1, -1, 0, 0, 0.5, 0, hole, hole]), made: "", doubts: [] }],
+      contrasts: [
+        {
+          name: "sums without words", retain: "Sums", forget: "Words", seeds: [0, 1],
+          gates: base64([0.9, 0.1, 0.9, 0.9, 0.9, 0.9, hole, hole, 0.9, 0.3, 0.9, 0.9, 0.2, 0.9, hole, hole]),
+          figures: [{ key: "retain_nll", before: 1, after: 1.5, low: 1.2, high: 1.8 }],
+          made: "",
+          doubts: [],
+        },
+      ],
+      imported: [],
       labels: ["first", "", "", "", "", "", "", ""],
       salient: null,
     },

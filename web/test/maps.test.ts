@@ -30,7 +30,8 @@ describe("maps", () => {
     expect("swatches" in legend && legend.swatches.map(([, text]) => text)).toEqual(["unclassified", "algorithmic", "own", "2 categories"]);
   });
   it("show one score, whatever an address asks for", () => {
-    expect(choices(atlas).length).toBe(9 + 2 + 1);
+    expect(choices(atlas).length).toBe(9 + 2 + 1 + 1);
+    expect(single(view({ show: "contrast|sums without words" }))?.note).toBe("mean gate; 1 head shut (below 0.5)");
     expect(single(view())?.title).toBe("Sums: facilitation, always");
     expect(single(view({ show: "relation|double" }))?.note).toBe("2 heads from 0.15");
     expect(single(view({ show: "no|such|thing" }))?.title).toBe("Sums: facilitation, always");

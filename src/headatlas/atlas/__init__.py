@@ -1,24 +1,43 @@
 """Scores -> statements: roles, agreement over seeds; and the store on disk. No torch here."""
 
 from headatlas.atlas.agreement import (
-    Interval,
     Summary,
     always,
     any_seed,
-    interval,
     seed_correlation,
     summarise,
 )
 from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas
-from headatlas.atlas.card import EffectOfHead, HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
+from headatlas.atlas.card import (
+    ContrastOfHead,
+    EffectOfHead,
+    HeadCard,
+    ImportedOfHead,
+    RelationOfHead,
+    SalientToken,
+    TaskOfHead,
+    plain_label,
+)
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
 from headatlas.atlas.comparing import BINS, Comparison, compare_atlases, shared_tasks
-from headatlas.atlas.doubts import doubts, doubts_of, made_how
+from headatlas.atlas.contrasts import ContrastSummary, contrasts_of, summarize_contrast
+from headatlas.atlas.doubts import (
+    Doubt,
+    chance_doubt,
+    contrast_doubts,
+    doubts,
+    effect_doubts,
+    made_how,
+    seed_blocks_text,
+)
+from headatlas.atlas.effects import COMPLETE, clustered_error, corruptions, describe_corruption
 from headatlas.atlas.export import write_table, write_text
-from headatlas.atlas.finding import TOPICS, Finding
+from headatlas.atlas.finding import TOPICS, Finding, plural
 from headatlas.atlas.findings import find
 from headatlas.atlas.gathering import gathering, put_in_order
+from headatlas.atlas.imported import mean_of_seeds, reading_words, relations_of_one_origin, seeds_given
 from headatlas.atlas.importing import import_table
+from headatlas.atlas.interval import Interval
 from headatlas.atlas.layout import (
     SCHEMA,
     effect_path,
@@ -29,16 +48,17 @@ from headatlas.atlas.layout import (
     score_path,
     slug,
 )
-from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.records import EffectMap, Fit, ItemEffects, Run, ScoreMap
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.sharing import download_atlas, pack_atlas, unpack_atlas, upload_atlas
-from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
+from headatlas.atlas.stability import HALVES, HalfOverlap, by_seeds, half_overlap, retest
 from headatlas.atlas.store import Store, is_sound_file
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [
     "BINS",
+    "COMPLETE",
     "HALVES",
     "IMPLEMENTS",
     "ORDERS",
@@ -50,12 +70,18 @@ __all__ = [
     "TOPICS",
     "Atlas",
     "Comparison",
+    "ContrastOfHead",
+    "ContrastSummary",
+    "Doubt",
     "EffectMap",
     "EffectOfHead",
     "Finding",
     "Fit",
+    "HalfOverlap",
     "HeadCard",
+    "ImportedOfHead",
     "Interval",
+    "ItemEffects",
     "RelationOfHead",
     "Run",
     "SalientToken",
@@ -70,36 +96,48 @@ __all__ = [
     "by_seeds",
     "categories",
     "category_words",
+    "chance_doubt",
+    "clustered_error",
     "compare_atlases",
+    "contrast_doubts",
+    "contrasts_of",
+    "corruptions",
+    "describe_corruption",
     "doubts",
-    "doubts_of",
     "download_atlas",
+    "effect_doubts",
     "effect_path",
-    "facilitating_jaccard",
     "faithfulness",
     "find",
     "fit_path",
     "gathering",
+    "half_overlap",
     "import_table",
-    "interval",
     "is_result",
     "is_sound_file",
     "is_work",
     "made_how",
+    "mean_of_seeds",
     "note_path",
     "open_atlas",
     "pack_atlas",
     "plain_label",
+    "plural",
     "put_in_order",
+    "reading_words",
+    "relations_of_one_origin",
     "report_markdown",
     "retest",
     "role_scores",
     "roles_of",
     "score_path",
+    "seed_blocks_text",
     "seed_correlation",
+    "seeds_given",
     "shared_tasks",
     "slug",
     "summarise",
+    "summarize_contrast",
     "unpack_atlas",
     "upload_atlas",
     "validation_name",

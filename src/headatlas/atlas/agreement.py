@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from headatlas.atlas.interval import Interval, jackknife, t_interval
 from headatlas.atlas.scores import SCORES, THRESHOLD, roles_of
 from headatlas.core import ROLES
 
 __all__ = [
     "HELD_OUT",
-    "Interval",
     "Summary",
     "always",
     "any_seed",
-    "interval",
+    "held_out_summary",
     "seed_correlation",
     "shares",
     "summarise",
@@ -30,22 +30,16 @@ HELD_OUT = ("nll", "accuracy", "token_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean over seeds with a 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """A task in numbers; shares are of all heads.
 
     `always` and `any`: role -> share (the paper's Table 2). `per_seed`: role -> mean share with its interval.
     `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll`,
     `accuracy` (rows with the whole target right) and `token_accuracy`: held-out figures of baseline, retain
-    and remove, on `held_out` rows. `unclear`: mean share of heads of which no score reaches the threshold;
+    and remove, on `held_out` rows of `groups` groups that no gate was fitted on. `gain`: how far the gates of
+    retain and remove lower that NLL, with an interval over groups. `known`: the same figures on `known_rows`
+    held-out rows of groups that were fitted on; empty if there are none. `unclear`: mean share of heads of
+    which no score reaches the threshold;
     `parted`: mean distance between G+ and G- of a head, small where the fits have hardly begun.
     """
 
@@ -63,6 +57,10 @@ class Summary:
     accuracy: dict[str, float]
     token_accuracy: dict[str, float]
     held_out: int | None = None
+    groups: int | None = None
+    gain: dict[str, Interval] = field(default_factory=dict)
+    known: dict[str, dict[str, float]] = field(default_factory=dict)
+    known_rows: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -91,15 +89,6 @@ def shares(scores: xr.Dataset, threshold: float = THRESHOLD) -> dict[str, float]
     }
 
 
-def interval(values: np.ndarray, draws: int = 2000, level: float = 0.95) -> Interval:
-    """Mean and percentile bootstrap of it; the draws are always the same ones."""
-    values = np.asarray(values, dtype=float)
-    picks = np.random.default_rng(0).integers(len(values), size=(draws, len(values)))
-    means = values[picks].mean(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(values.mean()), float(low), float(high))
-
-
 def seed_correlation(score: xr.DataArray) -> float | None:
     """Mean Pearson correlation over the heads between every two seeds; None where it is not defined."""
     rows = score.transpose("seed", ...).values.reshape(score.sizes["seed"], -1).astype(np.float64)
@@ -111,16 +100,50 @@ def seed_correlation(score: xr.DataArray) -> float | None:
     return float(np.mean(found)) if found else None
 
 
+def held_out_summary(
+    baseline: Mapping[str, Any], facts: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """The held-out fields of a `Summary`; `facts` is retain, remove -> the facts of each seed's fit."""
+    measured = {"baseline": [baseline], **facts}
+
+    def figures(name: str) -> dict[str, float]:
+        return {
+            fit: float(np.mean([one[name] for one in found]))
+            for fit, found in measured.items()
+            if found and all(name in one for one in found)
+        }
+
+    known = {name: figures(f"known_{name}") for name in HELD_OUT}
+    groups = baseline.get("groups")
+    return {
+        **{name: figures(name) for name in HELD_OUT},
+        "held_out": int(baseline["rows"]) if "rows" in baseline else None,
+        "groups": len(set(groups)) if groups else None,
+        "gain": {
+            fit: _gain(baseline, found)
+            for fit, found in facts.items()
+            if groups and found and all("held_out_nll" in one for one in (baseline, *found))
+        },
+        "known": known if any(known.values()) else {},
+        "known_rows": int(baseline["known_rows"]) if "known_rows" in baseline else None,
+    }
+
+
+def _gain(baseline: Mapping[str, Any], fits: Sequence[Mapping[str, Any]]) -> Interval:
+    """How far gates lower the NLL, on average over seeds and rows; the interval is over groups of rows."""
+    gated = np.mean([fit["held_out_nll"] for fit in fits], axis=0)
+    gains = np.asarray(baseline["held_out_nll"]) - gated
+    return jackknife(len(gains), lambda index: float(gains[index].mean()), groups=baseline["groups"])
+
+
 def summarise(
     task: str,
     scores: xr.Dataset,
     *,
     threshold: float = THRESHOLD,
-    held_out: Mapping[str, dict[str, float]] | None = None,
-    rows: int | None = None,
+    held_out: Mapping[str, Any] | None = None,
 ) -> Summary:
-    """All that `headatlas map` says about a task; `held_out` is nll, accuracy, token_accuracy -> figures
-    on so many `rows`."""
+    """All that `headatlas map` says about a task; `held_out` are the fields of `held_out_summary`."""
     per_seed = [shares(scores.isel(seed=place), threshold) for place in range(scores.sizes["seed"])]
     words = roles_of(scores, threshold).values
     return Summary(
@@ -129,13 +152,12 @@ def summarise(
         threshold=threshold,
         always=shares(always(scores), threshold),
         any=shares(any_seed(scores), threshold),
-        per_seed={role: interval(np.array([share[role] for share in per_seed])) for role in ROLES},
+        per_seed={role: t_interval([share[role] for share in per_seed], bounds=(0, 1)) for role in ROLES},
         anomalies=_share(words, "anomaly"),
         unclear=_share(words, "unclear"),
         parted=float(np.nanmean(np.abs(1 - scores["interference"].values - scores["facilitation"].values))),
         correlation={name: seed_correlation(scores[name]) for name in SCORES.values()},
-        **{name: dict((held_out or {}).get(name, {})) for name in HELD_OUT},
-        held_out=rows,
+        **(held_out or held_out_summary({}, {})),
     )
 
 

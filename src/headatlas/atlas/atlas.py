@@ -10,19 +10,22 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.agreement import HELD_OUT, Summary, always, any_seed, summarise
+from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.card import HeadCard, Labeller, plain_label
 from headatlas.atlas.cards import cards_of
 from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
+from headatlas.atlas.contrasts import contrasts_of
+from headatlas.atlas.effects import completeness_error, pool_effects
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
+from headatlas.atlas.table import tidy_table
 from headatlas.atlas.validation import Validation, validation_name
 from headatlas.core import (
     DIRECTIONS,
     EFFECT_METHODS,
     FITS,
-    METHODS,
+    IMPORTED,
     AtlasError,
     Head,
     HeadatlasError,
@@ -34,7 +37,6 @@ from headatlas.core import (
 __all__ = ["Atlas", "atlases_in", "open_atlas"]
 
 Note = tuple[dict[str, np.ndarray], dict[str, Any]]
-COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
 
 
 class Atlas:
@@ -67,8 +69,11 @@ class Atlas:
         self.notes = dict(notes or {})
 
     def __repr__(self) -> str:
-        relations = f", {len(self.relations)} relations" if self.relations else ""
-        return f"<Atlas of {self.spec.name}: {', '.join(self.tasks) or 'no task'}{relations}>"
+        parts = [", ".join(self.tasks) or "no task"]
+        count = len(self.relations)
+        parts += [f"{count} relation{'' if count == 1 else 's'}"] if count else []
+        parts += [f"imported: {', '.join(self.imported)}"] if self.imported else []
+        return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         from headatlas.atlas.notebook import atlas_html
@@ -163,17 +168,50 @@ class Atlas:
 
     def effects(self, task: str, method: str) -> xr.Dataset:
         """`effect` and `error` [seed, layer, head] by one of `EFFECT_METHODS`: above zero the head helps."""
-        method = method_named(method)
-        found = self._effects.get((method, task))
-        if not found:
-            known = [name for kind, name in self._effects if kind == method]
-            raise UnknownNameError(f"task in this atlas ({method})", task, known or ["none yet"])
-        seeds = sorted(found)
+        maps = self._maps(task, method)
+        seeds = [one.seed for one in maps]
         parts = {
-            "effect": np.stack([found[seed].values for seed in seeds]),
-            "error": np.stack([found[seed].errors for seed in seeds]),
+            "effect": np.stack([one.values for one in maps]),
+            "error": np.stack([one.errors for one in maps]),
         }
         return xr.Dataset({name: self._labelled(part, seed=seeds) for name, part in parts.items()})
+
+    @property
+    def imported(self) -> list[str]:
+        """Names of the task scores that were imported."""
+        return [name for method, name in self._effects if method == IMPORTED]
+
+    def imported_scores(self, name: str) -> xr.DataArray:
+        """[seed, layer, head]: a task score as it was imported; NaN: not in the imported table. `attrs` names
+        the `seeds` of the table; if it has none, the axis has one entry."""
+        maps = self._effects.get((IMPORTED, name))
+        if not maps:
+            raise UnknownNameError("imported score in this atlas", name, self.imported or ["none"])
+        seeds = sorted(maps)
+        values = np.stack([maps[seed].values for seed in seeds])
+        given = [seed for seed in seeds if maps[seed].facts.get("seed_given", True)]
+        return self._labelled(values, seed=seeds).rename("score").assign_attrs(task=name, seeds=given)
+
+    def pooled_effects(self, task: str, method: str) -> xr.Dataset:
+        """`effect` and `error` [layer, head] over all items that the seeds measured, each counted once; the
+        attribute `items` is their number, or None where the atlas does not know it (imported effects)."""
+        effect, error, items = pool_effects(self._maps(task, method))
+        parts = {"effect": self._labelled(effect), "error": self._labelled(error)}
+        return xr.Dataset(parts, attrs={"items": items})
+
+    def completeness_error(self, task: str, method: str = "attribute-integrated") -> float | None:
+        """How far integrated gradients are from summing to the effect of closing all heads, as a share of
+        that effect: above 0.05 they are not converged. None for other methods."""
+        return completeness_error(self._maps(task, method))
+
+    def _maps(self, task: str, method: str) -> list[EffectMap]:
+        """The effect maps of all seeds."""
+        method = method_named(method)
+        by_seed = self._effects.get((method, task))
+        if not by_seed:
+            known = [name for kind, name in self._effects if kind == method]
+            raise UnknownNameError(f"task in this atlas ({method})", task, known or ["none yet"])
+        return [by_seed[seed] for seed in sorted(by_seed)]
 
     def effect(self, task: str, method: str, seed: int) -> EffectMap:
         """One map of effects with all that was kept of it."""
@@ -183,13 +221,14 @@ class Atlas:
             raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
 
     def importance(self, task: str, method: str = "gating") -> xr.DataArray:
-        """[layer, head]: how much a task wants each head, by one of `METHODS`, the mean over the seeds.
+        """[layer, head]: how much a task wants each head, by one of `METHODS`, the mean over the seeds
+        (of effects over the items that they measured).
 
         For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in
         nats. Above zero the head helps, below it hurts.
         """
         if method_named(method) != "gating":
-            return self.effects(task, method)["effect"].mean("seed").rename("importance")
+            return self.pooled_effects(task, method)["effect"].rename("importance")
         scores = self.scores(task)
         return (scores["facilitation"] - scores["interference"]).mean("seed").rename("importance")
 
@@ -225,17 +264,12 @@ class Atlas:
     def summary(self, task: str, threshold: float = THRESHOLD) -> Summary:
         """The task in numbers, with held-out figures where they were measured."""
         run = self.run(task)
-        held_out: dict[str, dict[str, float]] = {name: {} for name in HELD_OUT}
         facts = {
             fit: [self.fit(task, seed, fit).facts for seed in self.seeds(task)]
             for fit in ("retain", "remove")
         }
-        for name, figures in held_out.items():
-            for fit, found in {"baseline": [run.baseline], **facts}.items():
-                if found and all(name in one for one in found):
-                    figures[fit] = float(np.mean([one[name] for one in found]))
-        rows = int(run.baseline["rows"]) if "rows" in run.baseline else None
-        return summarise(task, self.scores(task), threshold=threshold, held_out=held_out, rows=rows)
+        held_out = held_out_summary(run.baseline, facts)
+        return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     # How far it can be believed
 
@@ -261,7 +295,8 @@ class Atlas:
 
     def relation_scores(self, method: str = "relations") -> xr.DataArray:
         """[relation, direction, layer, head]: shares of pairs; along `relation` also `category`, `kind`,
-        `pairs`, `single`, `listed`, `k` and `source` (the source vectors). `method` "attending" or
+        `pairs`, `single`, `listed`, `k`, `source` (the source vectors) and `seeds` (of imported scores, whose
+        mean this is; 0: the table names none). `method` "attending" or
         "forced": the dynamic scores."""
         names = [name for name in self.relations if (method, name) in self._scores]
         if not names:
@@ -286,8 +321,15 @@ class Atlas:
                 ("whole", True),
                 ("source", ""),
             )
-        }
+        } | {"seeds": ("relation", [len(one.facts.get("seeds", ())) for one in maps])}
         return found.assign_coords(extra)
+
+    def left_out_pairs(self, relation: str) -> dict[str, list[tuple[str, str]]]:
+        """reason -> (source, target) pairs of a relation's list that its score is not made from."""
+        if relation not in self.relations:
+            raise UnknownNameError("relation in this atlas", relation, self.relations or ["none"])
+        left_out = self._scores["relations", relation].facts.get("left_out", {})
+        return {reason: [(source, target) for source, target in pairs] for reason, pairs in left_out.items()}
 
     def asks_for(self, task: str) -> str | None:
         """The relation that a gated task asks for."""
@@ -296,9 +338,12 @@ class Atlas:
         return None if asked is None else Path(str(asked)).stem
 
     def relation_of(self, task: str) -> str | None:
-        """The same, if the atlas has its scores."""
+        """The same, if the atlas has its scores. An imported score does not count: it need not be one of the
+        weights."""
         name = self.asks_for(task)
-        return name if name in self.relations else None
+        if name is None or name not in self.relations:
+            return None
+        return None if self._scores["relations", name].facts.get("kind") == IMPORTED else name
 
     def categories(self, threshold: float = IMPLEMENTS) -> xr.DataArray:
         """[category, direction, layer, head]: does the head implement a relation of the category?"""
@@ -320,35 +365,13 @@ class Atlas:
 
     def to_table(self) -> pd.DataFrame:
         """Tidy: one line per method, task, seed, fit and head, and per relation, direction and head; also of
-        seeds that are not finished yet."""
-        parts = []
-        places = [(head.layer, head.head) for head in self.spec]
-        layers, heads = (np.array(column, dtype=np.int32) for column in zip(*places, strict=True))
-        for (method, task), fits in self._fits.items():
-            for (seed, fit), one in sorted(fits.items()):
-                part = pd.DataFrame({"layer": layers, "head": heads, "value": one.gates[layers, heads]})
-                parts.append(
-                    part.assign(method=method, task=task, seed=seed, fit=fit, relation="", direction="")
-                )
-        order = {method: place for place, method in enumerate(METHODS)}
-        for (method, task), effects in sorted(self._effects.items(), key=lambda one: order[one[0][0]]):
-            for seed, effect in sorted(effects.items()):
-                part = pd.DataFrame({"layer": layers, "head": heads, "value": effect.values[layers, heads]})
-                parts.append(
-                    part.assign(method=method, task=task, seed=seed, fit="", relation="", direction="")
-                )
-        for (method, relation), scores in sorted(self._scores.items()):
-            for direction, values in zip(DIRECTIONS, scores.values, strict=True):
-                part = pd.DataFrame({"layer": layers, "head": heads, "value": values[layers, heads]})
-                part = part[part["value"].notna()]  # what was not measured is no number
-                parts.append(
-                    part.assign(
-                        method=method, task="", seed=pd.NA, fit="", relation=relation, direction=direction
-                    )
-                )
-        if not parts:
-            return pd.DataFrame(columns=COLUMNS)
-        return pd.concat(parts, ignore_index=True)[COLUMNS].astype({"seed": "Int64"})
+        seeds that are not finished yet. A head without a value has no line."""
+        return tidy_table(
+            self.spec,
+            [fit for fits in self._fits.values() for _, fit in sorted(fits.items())],
+            [effect for effects in self._effects.values() for _, effect in sorted(effects.items())],
+            self._scores.values(),
+        )
 
 
 def atlases_in(folder: Path, levels: int = 3) -> list[dict[str, Any]]:
@@ -359,9 +382,12 @@ def atlases_in(folder: Path, levels: int = 3) -> list[dict[str, Any]]:
         try:
             atlas = open_atlas(folder)
         except HeadatlasError as error:
-            nothing: dict[str, Any] = {"model": None, "tasks": [], "relations": 0}
+            nothing: dict[str, Any] = {"model": None, "tasks": [], "relations": 0, "effects": []}
+            nothing |= {"contrasts": [], "imported": []}
             return [{"path": str(folder), **nothing, "error": str(error)}]
         about = {"model": atlas.spec.name, "tasks": atlas.tasks, "relations": len(atlas.relations)}
+        about["effects"] = [f"{method} of {task}" for task, method in atlas.effect_maps]
+        about |= {"contrasts": contrasts_of(atlas), "imported": atlas.imported}
         return [{"path": str(folder), **about, "error": None}]
     if levels:
         try:

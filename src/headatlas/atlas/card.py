@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headatlas.core import Head, relation_words
+from headatlas.core import IMPORTED, NOT_IMPORTED, Head, relation_words
 
 __all__ = [
+    "ContrastOfHead",
     "EffectOfHead",
     "HeadCard",
+    "ImportedOfHead",
     "Labeller",
     "RelationOfHead",
     "SalientToken",
@@ -58,6 +60,27 @@ class EffectOfHead:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportedOfHead:
+    """A score that was imported under this name: the mean over its `seeds` (0: the table names none). `rank`:
+    how many heads have as high a score, itself included."""
+
+    name: str
+    score: float
+    seeds: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastOfHead:
+    """A head in one contrast: the mean of its gate over seeds, and in how many seeds the gate is open."""
+
+    contrast: str
+    gate: float
+    open_in: int
+    seeds: int
+
+
+@dataclass(frozen=True, slots=True)
 class SalientToken:
     """A token that the head amplifies, and the tokens that it makes of it."""
 
@@ -68,7 +91,8 @@ class SalientToken:
 
 @dataclass(frozen=True, slots=True)
 class HeadCard:
-    """All that an atlas knows about one head; `relations` by falling score."""
+    """All that an atlas knows about one head; `relations` by falling score. `missing`: imported scores and
+    relations whose table does not name the head."""
 
     head: Head
     model: str
@@ -76,6 +100,9 @@ class HeadCard:
     relations: tuple[RelationOfHead, ...] = ()
     salient: tuple[SalientToken, ...] = ()
     effects: tuple[EffectOfHead, ...] = ()
+    contrasts: tuple[ContrastOfHead, ...] = ()
+    imported: tuple[ImportedOfHead, ...] = ()
+    missing: tuple[str, ...] = ()
     label: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -101,7 +128,7 @@ def plain_label(card: HeadCard) -> str:
     strong = [one for one in card.relations if one.score >= _NAMED][:_MOST_NAMED]
     for one in strong:
         verb = "suppresses " if one.direction == "suppress" else ""
-        where = ", in texts" if one.kind == "multi-token" else ""
+        where = {"multi-token": ", in texts", IMPORTED: ", imported"}.get(one.kind, "")
         parts.append(f"{verb}{relation_words(one.relation)} ({one.score:.2f}{where})")
     if not strong and card.salient:
         sources, targets = _most_common(card.salient)
@@ -112,7 +139,10 @@ def plain_label(card: HeadCard) -> str:
         if len(roles) == 1 and roles <= {"facilitating", "interfering"}:
             verb = "facilitates" if roles == {"facilitating"} else "interferes with"
             parts.append(f"{verb} {one_task.task}")
-    return "; ".join(parts) or "nothing stands out"
+    if parts:
+        return "; ".join(parts)
+    is_unknown = not (card.tasks or card.relations or card.salient or card.effects or card.imported)
+    return NOT_IMPORTED if is_unknown and card.missing else "nothing stands out"
 
 
 def _most_common(salient: Sequence[SalientToken]) -> tuple[str, str]:

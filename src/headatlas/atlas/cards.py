@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.atlas.card import EffectOfHead, HeadCard, Labeller, RelationOfHead, SalientToken, TaskOfHead
-from headatlas.core import DIRECTIONS, Head
+from headatlas.atlas.card import (
+    ContrastOfHead,
+    EffectOfHead,
+    HeadCard,
+    ImportedOfHead,
+    Labeller,
+    RelationOfHead,
+    SalientToken,
+    TaskOfHead,
+)
+from headatlas.atlas.contrasts import OPEN, contrasts_of
+from headatlas.atlas.imported import imported_effects, mean_of_seeds, seeds_given
+from headatlas.core import DIRECTIONS, IMPORTED, Head
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -21,6 +32,8 @@ def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterato
     """The card of each head, with its label."""
     tasks = [_task_of(atlas, task) for task in atlas.tasks]
     relations, salient, effects = _relations_of(atlas), _salient_of(atlas), _effects_of(atlas)
+    contrasts = _contrasts_of(atlas)
+    imported, missing = _imported_of(atlas), _missing_of(atlas)
     for head in heads:
         card = HeadCard(
             head,
@@ -29,6 +42,9 @@ def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterato
             tuple(relations(head)),
             salient(head),
             effects(head),
+            contrasts(head),
+            imported(head),
+            missing(head),
         )
         yield replace(card, label=labeller(card))
 
@@ -83,11 +99,14 @@ def _salient_of(atlas: Atlas) -> Callable[[Head], tuple[SalientToken, ...]]:
     arrays, about = atlas.notes["salient"]
     texts = about["texts"]
 
+    def text_of(token: int) -> str:
+        return str(texts.get(str(token), ""))  # as on the page: a foreign atlas may lack some
+
     def of(head: Head) -> tuple[SalientToken, ...]:
         here = head.layer, head.head
         rows = zip(arrays["tokens"][here], arrays["strength"][here], arrays["mapped"][here], strict=True)
         return tuple(
-            SalientToken(texts[str(token)], float(strength), tuple(texts[str(other)] for other in mapped))
+            SalientToken(text_of(token), float(strength), tuple(map(text_of, mapped)))
             for token, strength, mapped in rows
             if strength > 0  # a head that writes nothing amplifies nothing
         )
@@ -105,5 +124,49 @@ def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
             for task, method, values in maps
             if not np.isnan(values[here])
         )
+
+    return of
+
+
+def _contrasts_of(atlas: Atlas) -> Callable[[Head], tuple[ContrastOfHead, ...]]:
+    gates = {name: atlas.gates(name, "contrast").sel(fit="retain").values for name in contrasts_of(atlas)}
+
+    def of(head: Head) -> tuple[ContrastOfHead, ...]:
+        here = (slice(None), head.layer, head.head)
+        return tuple(
+            ContrastOfHead(name, float(some[here].mean()), int((some[here] >= OPEN).sum()), len(some))
+            for name, some in gates.items()
+        )
+
+    return of
+
+
+def _imported_of(atlas: Atlas) -> Callable[[Head], tuple[ImportedOfHead, ...]]:
+    maps = {name: mean_of_seeds(atlas, name).values for name in atlas.imported}
+    seeds = {name: len(seeds_given(atlas, name)) for name in maps}
+
+    def of(head: Head) -> tuple[ImportedOfHead, ...]:
+        here = head.layer, head.head
+        return tuple(
+            ImportedOfHead(name, float(values[here]), seeds[name], int((values >= values[here]).sum()))
+            for name, values in maps.items()
+            if not np.isnan(values[here])
+        )
+
+    return of
+
+
+def _missing_of(atlas: Atlas) -> Callable[[Head], tuple[str, ...]]:
+    maps = {name: mean_of_seeds(atlas, name).values for name in atlas.imported}
+    for task, method in imported_effects(atlas):
+        maps[f"{method} of {task}"] = atlas.importance(task, method).values
+    if atlas.relations:
+        scores = atlas.relation_scores()
+        scores = scores.isel(relation=scores["kind"].values == IMPORTED)
+        both = scores.max("direction").values  # NaN where neither direction has a score
+        maps |= dict(zip(map(str, scores["relation"].values), both, strict=True))
+
+    def of(head: Head) -> tuple[str, ...]:
+        return tuple(name for name, values in maps.items() if np.isnan(values[head.layer, head.head]))
 
     return of

@@ -2,20 +2,35 @@
 
 Models of the same shape are compared head by head. Others have no heads in common; there, what is compared is
 how much heads do at the same relative depth.
+
+Heads of one layer are not independent of each other. Intervals therefore leave out whole layers, and tests
+permute heads within their layers (same shape) or whole layers of the model with fewer of them (different
+shapes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations, permutations, product
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from headatlas.atlas.agreement import Interval
 from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.finding import plural
+from headatlas.atlas.interval import Interval, jackknife
 from headatlas.atlas.scores import ROLE_WORDS, SCORES, THRESHOLD, roles_of
-from headatlas.atlas.statistics import correlated, permutation_p, rank_correlation, shuffled_correlation
+from headatlas.atlas.statistics import (
+    PERMUTATIONS,
+    permutation_p,
+    rank_correlation,
+    rank_correlations,
+    shuffled_correlation,
+    tail_p,
+)
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 
 __all__ = ["BINS", "Comparison", "compare_atlases", "depth_profile", "shared_tasks"]
@@ -25,19 +40,23 @@ BINS = 10
 #: heads of which it is said how much they changed
 _NAMED = 10
 _COMPARED = tuple(SCORES.values())[:2]
+#: the level of every test; a test that cannot reach it is not made
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One task in one atlas beside one in another.
 
-    `correlation`: score -> rank correlation of the means over seeds, over heads of models of the same shape,
-    over ten parts of the depth otherwise; `p` for each of these, heads permuted (within layers), parts
-    permuted; None where a score is the same everywhere. `roles` counts heads by (role here, role there), by
-    the mean over seeds; `same` is the share with the same one, `within` that of pairs of seeds of the same
-    atlas (here, there; None with one seed), `between` that of pairs of seeds of both: only where `between` is
-    clearly less than `within` do they differ by more than seeds do. `changed` are the heads whose importance
-    differs most: (head, here, there).
+    `correlation`: score -> rank correlation of the means over seeds, over heads of models of the same shape
+    (interval over layers), of the profiles over depth otherwise (no interval); None where a score
+    is the same everywhere. `p` for each of these, as `test` says; None where the model is too small for
+    p < 0.05. `roles` counts heads by (role here, role there), by the mean over seeds; `same` is the share
+    with the same one, `within` that of pairs of seeds of the same atlas (here, there; None with one seed),
+    `between` that of pairs of different seeds of both. `verdict` says whether the two differ more than two
+    seeds do, and `verdict_p` is the p of that (None if there are too few seeds). `shared` says what the two
+    have in common, so that they are not independent. `changed` are the heads whose importance differs most:
+    (head, here, there).
     """
 
     names: tuple[str, str]
@@ -52,6 +71,10 @@ class Comparison:
     changed: list[tuple[str, float, float]]
     profiles: dict[str, tuple[list[float], list[float]]]
     relations: float | None
+    test: str = ""
+    verdict: str = ""
+    verdict_p: float | None = None
+    shared: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         found = asdict(self)
@@ -103,51 +126,249 @@ def compare_atlases(
         maps = [mean[score].values for mean in means]
         depths = [depth_profile(values) for values in maps]
         profiles[score] = (depths[0].tolist(), depths[1].tolist())
-        if by_heads:
-            layers, heads = np.nonzero(~np.isnan(maps[0]))
-            first, second = (values[layers, heads] for values in maps)
-        else:
-            layers = np.zeros(BINS, dtype=int)
-            first, second = depths
-        known = ~np.isnan(first) & ~np.isnan(second)
-        layers, first, second = layers[known], first[known], second[known]
-        observed = rank_correlation(first, second)
-        if np.isnan(observed):  # the same everywhere: there is no order to compare
-            correlation[score], p[score] = None, None
-            continue
-        correlation[score] = correlated(first, second)
-        p[score] = permutation_p(observed, shuffled_correlation(first, second, _within(layers)))
+        compared = _by_heads(*maps) if by_heads else _by_depth(*maps)
+        correlation[score], p[score] = compared if compared is not None else (None, None)
+    names, shared = (one.spec.name, other.spec.name), _shared(one, other, task, there)
     if not by_heads:
-        names = one.spec.name, other.spec.name
-        return Comparison(names, tasks, False, correlation, p, None, None, None, None, [], profiles, None)
+        layers = min(sum(count > 0 for count in atlas.spec.heads) for atlas in atlases)
+        test = f"whole layers permuted ({layers} layers)"
+        if not _can_reach(factorial(layers)):
+            test = f"no p: {plural(layers, 'layer')} cannot give p < {_LEVEL}, 5 can"
+        verdict = "different shapes have no heads in common, so seeds do not say how much the two may differ"
+        return Comparison(
+            names, tasks, False, correlation, p, None, None, None, None, [], profiles, None, test, verdict,
+            shared=shared,
+        )  # fmt: skip
     roles = [roles_of(mean, threshold).values for mean in means]
     counted: dict[tuple[str, str], int] = {}
     for words in zip(*(values[roles[0] != ""] for values in roles), strict=True):
         counted[words] = counted.get(words, 0) + 1
     order = {word: place for place, word in enumerate(ROLE_WORDS)}
     counted = dict(sorted(counted.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]])))
-    seeds = [atlas.roles(name, threshold).values for atlas, name in zip(atlases, tasks, strict=True)]
+    seeds = [atlas.roles(name, threshold) for atlas, name in zip(atlases, tasks, strict=True)]
+    agreement = _Agreement(*seeds)
     importance = [atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True)]
     difference = np.nan_to_num(np.abs(importance[1] - importance[0]), nan=-1)
     first = np.argsort(-difference, axis=None, kind="stable")[: min(_NAMED, int((difference >= 0).sum()))]
     places = [np.unravel_index(place, difference.shape) for place in first]
     return Comparison(
-        names=(one.spec.name, other.spec.name),
+        names=names,
         tasks=tasks,
         by_heads=True,
         correlation=correlation,
         p=p,
         roles=counted,
         same=sum(n for (a, b), n in counted.items() if a == b) / sum(counted.values()),
-        within=(_agreement(seeds[0], seeds[0]), _agreement(seeds[1], seeds[1])),
-        between=_agreement(seeds[0], seeds[1], apart=False),
+        within=agreement.within,
+        between=agreement.between,
         changed=[
             (f"L{layer}H{head}", float(importance[0][layer, head]), float(importance[1][layer, head]))
             for layer, head in places
         ],
         profiles=profiles,
         relations=_relations(one, other),
+        test="heads permuted within layers"
+        if _can_reach(prod(map(factorial, one.spec.heads)))
+        else f"no p: too few heads in each layer for p < {_LEVEL}",
+        verdict=agreement.verdict(),
+        verdict_p=agreement.p,
+        shared=shared,
     )
+
+
+def _by_heads(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
+    """Rank correlation over heads with its interval over layers, and the p of heads permuted within layers.
+
+    None where a map is the same everywhere.
+    """
+    layers, heads = np.nonzero(~np.isnan(first) & ~np.isnan(second))
+    one, other = first[layers, heads], second[layers, heads]
+    observed = rank_correlation(one, other)
+    if np.isnan(observed):
+        return None
+    interval = _over_layers(one, other, layers)
+    if not _can_reach(prod(factorial(int((layers == layer).sum())) for layer in set(layers.tolist()))):
+        return interval, None
+    return interval, permutation_p(observed, shuffled_correlation(one, other, _within(layers)))
+
+
+def _over_layers(one: np.ndarray, other: np.ndarray, layers: np.ndarray) -> Interval:
+    """The rank correlation with its interval over layers, on Fisher's z scale, where its spread hardly
+    depends on its size."""
+    limit = 1 - 1e-9
+
+    def transformed(index: np.ndarray) -> float:
+        return float(np.arctanh(np.clip(rank_correlation(one[index], other[index]), -limit, limit)))
+
+    found = jackknife(len(one), transformed, groups=layers)
+    observed = rank_correlation(one, other)
+    if found.low is None or found.high is None:
+        return Interval(observed)
+    return Interval(observed, float(np.tanh(found.low)), float(np.tanh(found.high)))
+
+
+def _by_depth(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
+    """Rank correlation of two depth profiles, and its p with whole layers of the model with fewer layers
+    permuted. That model's layers are the observations: a deeper model beside it adds none.
+
+    None where a profile is the same everywhere.
+    """
+    few, many = sorted((first, second), key=lambda values: int((~np.isnan(values).all(1)).sum()))
+    means = np.array([np.nanmean(row) for row in few if not np.isnan(row).all()])  # of layers with heads
+    weights = _bin_weights(few)
+    fixed, known = depth_profile(many), weights.any(axis=1)
+    known &= ~np.isnan(fixed)
+
+    def correlations(orders: np.ndarray) -> np.ndarray:
+        profiles = means[orders] @ weights[known].T
+        return rank_correlations(profiles, np.broadcast_to(fixed[known], profiles.shape))
+
+    identity, count = np.arange(len(means)), factorial(len(means))
+    observed = float(correlations(identity[None])[0]) if known.sum() > 1 else float("nan")
+    if np.isnan(observed):
+        return None
+    if not _can_reach(count):
+        return Interval(observed), None
+    if count > PERMUTATIONS:
+        orders = np.random.default_rng(0).permuted(np.tile(identity, (PERMUTATIONS, 1)), axis=1)
+    else:
+        orders = np.array(list(permutations(identity))[1:])  # the first is the observed one
+    return Interval(observed), tail_p(observed, correlations(orders))
+
+
+def _can_reach(arrangements: int) -> bool:
+    """True if a two-sided p can be smaller than the level with so many arrangements."""
+    return 2 / arrangements < _LEVEL
+
+
+class _Agreement:
+    """Shares of heads with the same role in pairs of seeds, within each of two atlases and between them.
+
+    Pairs of the same seed number are left out between atlases: such seeds draw the same items in the same
+    order, so that they agree more than two seeds do.
+    """
+
+    def __init__(self, first: xr.DataArray, second: xr.DataArray) -> None:
+        self._seeds = [first.seed.values.tolist(), second.seed.values.tolist()]
+        words = np.concatenate([first.values, second.values])
+        flat = words[:, words[0] != ""]
+        self._same = (flat[:, None] == flat[None]).mean(axis=2)
+        self._count = len(self._seeds[0])
+        self._number = np.array([*self._seeds[0], *self._seeds[1]])
+        self._is_second = np.arange(len(flat)) >= self._count
+        parts = [self._mean(*np.triu_indices(self._count, 1))]
+        offset = [index + self._count for index in np.triu_indices(len(flat) - self._count, 1)]
+        parts.append(self._mean(*offset))
+        self.within = (parts[0], parts[1])
+        self.between = self._between(self._is_second)
+        self.p = self._p()
+
+    def _mean(self, one: np.ndarray, other: np.ndarray) -> float | None:
+        return float(self._same[one, other].mean()) if len(one) else None
+
+    def _between(self, is_second: np.ndarray) -> float | None:
+        one, other = np.nonzero(~is_second[:, None] & is_second[None])
+        apart = self._number[one] != self._number[other]
+        return self._mean(one[apart], other[apart])
+
+    def _excess(self, splits: np.ndarray) -> np.ndarray:
+        """[split]: how much more alike seeds of one atlas are than different seeds of both; `splits` [split,
+        seed] is True for seeds of the second."""
+        second, first = splits.astype(float), (~splits).astype(float)
+        apart = 1 - np.eye(len(self._number))
+        different = (self._number[:, None] != self._number).astype(float)
+
+        def mean(pairs: Sequence[tuple[np.ndarray, np.ndarray]], counted: np.ndarray) -> np.ndarray:
+            sums, counts = (
+                sum(np.einsum("ki,ij,kj->k", one, weights, other, optimize=True) for one, other in pairs)
+                for weights in (self._same * counted, counted)
+            )
+            return np.asarray(sums / counts)
+
+        within = mean([(first, first), (second, second)], apart)
+        excess: np.ndarray = within - mean([(first, second)], different)
+        return excess
+
+    def _splits(self) -> Iterator[np.ndarray]:
+        """Every way (or many ways, drawn at random) to deal the seeds out to two atlases of these sizes, the
+        observed one first. A number that both have stays in both: the two are exchanged at most."""
+        twice = [number for number in self._seeds[0] if number in self._seeds[1]]
+        pairs = [np.flatnonzero(self._number == number).tolist() for number in twice]
+        single = np.flatnonzero(~np.isin(self._number, twice))
+        second = int(self._is_second[single].sum())
+
+        def split(flips: Sequence[int], chosen: Sequence[int]) -> np.ndarray:
+            is_second = np.zeros(len(self._number), dtype=bool)
+            is_second[[*chosen, *(pair[flip] for pair, flip in zip(pairs, flips, strict=True))]] = True
+            return is_second
+
+        yield self._is_second
+        if self._number_of_splits() <= PERMUTATIONS:
+            every = product(product((1, 0), repeat=len(pairs)), combinations(single.tolist(), second))
+            for one in (split(flips, chosen) for flips, chosen in every):
+                if (one != self._is_second).any():
+                    yield one
+            return
+        chance = np.random.default_rng(0)
+        for _ in range(PERMUTATIONS):
+            drawn = chance.permutation(single)[:second].tolist()
+            yield split(chance.integers(2, size=len(pairs)).tolist(), drawn)
+
+    def _number_of_splits(self) -> int:
+        twice = len(set(self._seeds[0]) & set(self._seeds[1]))
+        return int(2**twice * comb(len(self._number) - 2 * twice, len(self._seeds[1]) - twice))
+
+    def _p(self) -> float | None:
+        """The p of seeds of both being less alike than seeds of one; None if it cannot reach the level."""
+        if self.between is None or min(len(seeds) for seeds in self._seeds) < 2:
+            return None
+        count = self._number_of_splits()
+        # exchanging two atlases of the same size changes nothing, so that two splits are always as far out
+        if (2 if len(self._seeds[0]) == len(self._seeds[1]) else 1) / count >= _LEVEL:
+            return None
+        excess = self._excess(np.array(list(self._splits())))  # the observed one comes first
+        return tail_p(float(excess[0]), excess[1:], "more")
+
+    def verdict(self) -> str:
+        """Whether the two differ more than two seeds do, or what is missing to say it."""
+        missing = [
+            f"the {which} has one seed" for which, part in zip(("first", "second"), self.within, strict=True)
+            if part is None
+        ]  # fmt: skip
+        if missing or self.between is None:
+            missing = missing or ["both have only seeds with the same numbers"]
+            return (
+                f"{' and '.join(missing)}: whether the two differ more than two seeds do cannot be said; "
+                "4 seeds in each are enough"
+            )
+        direction = "more" if self._excess(self._is_second[None])[0] > 0 else "no more"
+        if self.p is None:
+            return (
+                f"the two differ {direction} than two seeds do, on average; too few seeds to test it (4 with "
+                "different numbers or 6 with the same numbers in each are enough)"
+            )
+        if self.p < _LEVEL:
+            return f"the two differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
+        return f"the two do not clearly differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
+
+
+def _shared(one: Atlas, other: Atlas, task: str, there: str) -> tuple[str, ...]:
+    """What two maps have in common, so that they are not independent of each other."""
+    runs = one.run(task), other.run(there)
+    seeds = sorted(set(one.seeds(task)) & set(other.seeds(there)))
+    rows = [run.task_facts.get("content_hash") for run in runs]
+    notes = []
+    if one is not other and runs[0].identity == runs[1].identity and runs[0].settings and seeds:
+        return (f"both hold the same fits of {plural(len(seeds), 'seed')}: agreement says nothing",)
+    if rows[0] is not None and rows[0] == rows[1]:
+        notes.append("both were fitted on the same items")
+        if seeds:
+            numbers = ", ".join(map(str, seeds))
+            notes.append(
+                f"both have {'seed' if len(seeds) == 1 else 'seeds'} {numbers}: fits with the same seed draw "
+                "the same items"
+            )
+    return tuple(notes)
 
 
 def depth_profile(values: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -163,24 +384,22 @@ def depth_profile(values: np.ndarray, bins: int = BINS) -> np.ndarray:
     return found
 
 
-def _within(layers: np.ndarray) -> Any:
+def _bin_weights(values: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """[part of the depth, layer with heads]: how much each layer counts in `depth_profile`."""
+    rows = np.flatnonzero(~np.isnan(values).all(axis=1))
+    single = np.full((len(rows), len(values), 1), np.nan)
+    single[:, rows] = np.eye(len(rows))[:, :, None]
+    weights: np.ndarray = np.nan_to_num(np.array([depth_profile(one, bins) for one in single]).T)
+    return weights
+
+
+def _within(layers: np.ndarray) -> Callable[[np.random.Generator], np.ndarray]:
     """Orders that move heads only within their layers."""
 
     def order(chance: np.random.Generator) -> np.ndarray:
         return np.lexsort((chance.random(len(layers)), layers))
 
     return order
-
-
-def _agreement(one: np.ndarray, other: np.ndarray, apart: bool = True) -> float | None:
-    """The mean share of heads with the same role, over pairs of seeds; of one atlas, of different ones."""
-    there = one[0] != ""
-    pairs = [
-        float((a[there] == b[there]).mean())
-        for place, a in enumerate(one)
-        for b in (other[place + 1 :] if apart else other)
-    ]
-    return float(np.mean(pairs)) if pairs else None
 
 
 def _relations(one: Atlas, other: Atlas) -> float | None:

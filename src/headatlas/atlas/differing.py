@@ -14,6 +14,8 @@ __all__ = ["difference"]
 def difference(known: Run, wanted: Run) -> str:
     """What decides about the numbers and is not the same, in words."""
     old, new = (_flat(run.settings.get("decides", {})) for run in (known, wanted))
+    if not old or not new:  # one of the two was imported
+        return "numbers of another origin: one was measured here, the other imported; give one another name"
     changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     parts = []
     for key in changed:

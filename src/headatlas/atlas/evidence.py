@@ -1,4 +1,4 @@
-"""Findings that say how far the others can be believed: stability, other methods, the weights."""
+"""Findings that support or weaken the others: stability, other methods, validation, the weights."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.categories import IMPLEMENTS
+from headatlas.atlas.effects import describe_corruption
 from headatlas.atlas.finding import Finding, Heads, plural
-from headatlas.atlas.stability import HALVES, by_seeds, facilitating_jaccard, retest
-from headatlas.atlas.statistics import bootstrap, correlated, permutation_p, shuffled_correlation
+from headatlas.atlas.interval import Interval
+from headatlas.atlas.published import compares_with_paper
+from headatlas.atlas.stability import HALVES, by_seeds, half_overlap, retest
+from headatlas.atlas.statistics import correlation_interval, difference_interval, tail_p
 from headatlas.atlas.validation import ORDERS
 
-__all__ = ["ablated", "joined", "mediated", "stability", "sufficiency"]
+__all__ = ["ablated", "held_out", "joined", "mediated", "stability", "sufficiency"]
 
 #: mediation names a head whose effect lies so many standard deviations above the mean
 _NAMED = 3
@@ -21,21 +24,15 @@ _SAME = 0.9
 _OFF = 0.05
 
 
-def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
+def stability(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
     found = []
-    again = facilitating_jaccard(atlas.scores(task), threshold, draws=500)
+    again = half_overlap(atlas.scores(task), threshold)
     if again is not None:
-        found.append(
-            Finding(
-                "stability",
-                f"{task}, seeds",
-                f"{task}: the facilitating heads of seeds drawn again overlap with those of all seeds by a "
-                f"Jaccard index of {again.mean:.2f} [{again.low:.2f}–{again.high:.2f}]",
-                again.mean,
-                again.low,
-                again.high,
-            )
+        text = (
+            f"{task}: the facilitating heads of two disjoint sets of {plural(again.seeds, 'seed')} have a "
+            f"Jaccard index of {again.jaccard:.2f}, {again.chance:.2f} by chance"
         )
+        found.append(Finding("stability", f"{task}, seeds", text, again.jaccard))
     table = by_seeds(atlas.scores(task), threshold)
     apart = table[table["facilitation_with_others"].notna()]
     if len(apart):
@@ -58,16 +55,16 @@ def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
                 f"{task}: fitted on two halves of the items ({plural(seeds, 'seed')} each) "
                 f"the maps correlate {numbers['facilitation']:.2f} in facilitation and "
                 f"{numbers['interference']:.2f} in interference (ranks); Jaccard index "
-                f"{numbers['jaccard']:.2f}",
+                f"{numbers['jaccard']:.2f}, {numbers['chance']:.2f} by chance",
                 numbers["facilitation"],
             )
         )
     return found
 
 
-def joined(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    """For a task that asks for a relation: the causal view and that of the weights. Both have their heads in
-    certain layers, so heads are permuted within their layers."""
+def joined(atlas: Atlas, heads: Heads, task: str, threshold: float, permutations: int) -> list[Finding]:
+    """For a task that asks for a relation: do the heads that the task needs have the weights for it? Both
+    views depend on depth, so heads are compared with the other heads of their layer."""
     relation = atlas.relation_of(task)
     if relation is None:
         return []
@@ -75,24 +72,59 @@ def joined(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Find
     helps = heads.flat(atlas.scores(task)["facilitation"].mean("seed"))
     if np.isnan(scores).any():
         return []
-    rho = correlated(helps, scores)
+    rng = np.random.default_rng(0)
+    orders = heads.within_layers(rng, permutations)
+    rho, p = _layer_correlation(heads, helps, scores, orders)
     if np.isnan(rho.mean):
         return []
-
-    p = permutation_p(rho.mean, shuffled_correlation(helps, scores, heads.within_layers), sides="more")
     always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
     strong = scores >= IMPLEMENTS
     both = np.flatnonzero(always & strong)
-    chance = np.random.default_rng(1)
-    expected = np.mean([(always & strong[heads.within_layers(chance)]).sum() for _ in range(500)])
+    expected = (always & strong[orders]).sum(axis=1).mean()
     named = [f"L{heads.layers[place]}H{heads.columns[place]}" for place in both]
     text = (
-        f"{task}: facilitation and the score for {relation} have a rank correlation of {rho.mean:.2f} "
-        f"[{rho.low:.2f} to {rho.high:.2f}]; of {int(strong.sum())} heads that promote it, {len(both)} "
-        f"facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by chance with "
-        "as many in each layer"
+        f"{task}: within layers, facilitation and the score for {relation} have a rank correlation of "
+        f"{rho.mean:.2f}{rho.brackets()}; of {plural(int(strong.sum()), 'promoting head')}, "
+        f"{len(both)} facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by "
+        "chance with as many in each layer"
     )
     return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
+
+
+def _layer_correlation(
+    heads: Heads, first: np.ndarray, second: np.ndarray, orders: np.ndarray
+) -> tuple[Interval, float | None]:
+    """The correlation of ranks minus the mean rank of their layer, and its one-sided p; NaN if one of the two
+    is constant in every layer."""
+    from scipy import stats  # importing scipy takes a second; most commands do not need it
+
+    left, right = (heads.centered(stats.rankdata(values)) for values in (first, second))
+    length = float(np.sqrt((left @ left) * (right @ right)))
+    if not length:
+        return Interval(float("nan")), None
+    observed, null = float(left @ right) / length, right[orders] @ left / length
+    return correlation_interval(observed, null), tail_p(observed, null, "more")
+
+
+def held_out(atlas: Atlas, task: str) -> list[Finding]:
+    """The loss with the gates of retain and remove on held-out items of new groups, and of known groups."""
+    summary = atlas.summary(task)
+    findings = []
+    for fit, sign in (("retain", "G+"), ("remove", "G−")):
+        gain = summary.gain.get(fit)
+        if gain is None:
+            continue
+        groups = "" if summary.groups == summary.held_out else f" in {plural(summary.groups or 0, 'group')}"
+        text = (
+            f"{task}: NLL {summary.nll['baseline']:.2f} without gates, {summary.nll[fit]:.2f} with {sign}: "
+            f"{gain.mean:+.2f}{gain.brackets('+.2f')} nats gained on "
+            f"{plural(summary.held_out or 0, 'item')}{groups} that no gate was fitted on"
+        )
+        known = summary.known.get("nll", {})
+        if {"baseline", fit} <= known.keys():
+            text += f"; on new items of known groups {known['baseline']:.2f} and {known[fit]:.2f}"
+        findings.append(Finding("held-out", f"{task}, {fit}", text, gain.mean, gain.low, gain.high))
+    return findings
 
 
 def _then(atlas: Atlas, task: str) -> str:
@@ -104,38 +136,49 @@ def _then(atlas: Atlas, task: str) -> str:
 
 
 def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
+    """Sufficiency of gating, and how far it is ahead of every other method: normalized where that means
+    something, and in nats."""
     check = atlas.validation(task)
-    found = []
-    own = check.sufficiency("gating")
-    found.append(
+    in_nats = check.sufficiency("gating", nats=True)
+    gained = f"{in_nats.mean:+.2f}{in_nats.brackets('+.2f')} nats over no heads"
+    basis = f"{check.item_words()}; interval over {check.varies('gating')}"
+    if check.is_normalized:
+        value = check.sufficiency("gating")
+        text = (
+            f"{task}: the heads that gating puts first are sufficient to {value.mean:.2f}{value.brackets()} "
+            f"(area under faithfulness; {gained}; {basis})"
+        )
+    else:
+        value = in_nats
+        text = (
+            f"{task}: the heads that gating puts first gain {gained} along the curve ({basis}); "
+            f"{check.why_not_normalized()}"
+        )
+    findings = [
         Finding(
             "sufficiency",
             f"{task}, gating",
-            f"{task}: the heads that gating puts first are sufficient to {own.mean:.2f} "
-            f"[{own.low:.2f}–{own.high:.2f}] (area under faithfulness, {check.items} held-out items)"
-            f"{_then(atlas, task)}",
-            own.mean,
-            own.low,
-            own.high,
+            f"{text}{_then(atlas, task)}",
+            value.mean,
+            value.low,
+            value.high,
         )
-    )
+    ]
     for method in check.named():
-        if method != "gating":
+        if method == "gating":
+            continue
+        gap = check.difference("gating", method, nats=True)
+        text = f"{gap.mean:+.2f}{gap.brackets('+.2f')} nats"
+        if check.is_normalized:
             gap = check.difference("gating", method)
-            found.append(
-                Finding(
-                    "sufficiency",
-                    f"{task}, gating − {method}",
-                    f"{task}: gating less {method} {gap.mean:+.2f} [{gap.low:+.2f} to {gap.high:+.2f}]",
-                    gap.mean,
-                    gap.low,
-                    gap.high,
-                )
-            )
-    return found
+            text = f"{gap.mean:+.2f}{gap.brackets('+.2f')} ({text})"
+        about = f"{task}, gating − {method}"
+        text = f"{task}: gating − {method} = {text}"
+        findings.append(Finding("sufficiency", about, text, gap.mean, gap.low, gap.high))
+    return findings
 
 
-_SAID = {
+_PREDICTED = {
     "facilitation": "negative",
     "irrelevance": "about zero",
     "interference": "positive, until those heads are used up",
@@ -143,56 +186,60 @@ _SAID = {
 
 
 def ablated(atlas: Atlas, task: str) -> list[Finding]:
-    """The published curves at one place."""
+    """The published ablation curves where 5 % of the heads are off, but at least one head."""
     check = atlas.validation(task)
-    found = []
-    then = _then(atlas, task)
-    chance = check.ablation().sel(share=_OFF, method="nearest")
+    wanted = max(1, round(_OFF * check.heads))
+    count = min((count for count in check.counts if count > 0), key=lambda count: abs(count - wanted))
+    chance = check.ablation().sel(share=count / check.heads, method="nearest")
+    findings = []
     for order in ORDERS:
-        change = check.change(order, _OFF)
-        found.append(
-            Finding(
-                "ablation",
-                f"{task}, {order}",
-                f"{task}: from G+, without the first {100 * float(chance.share):.0f} % of heads by {order}, "
-                f"{change.mean:+.3f} [{change.low:+.3f} to {change.high:+.3f}] nats of target "
-                f"log-probability; by chance {float(chance['middle']):+.3f}{then}",
-                change.mean,
-                change.low,
-                change.high,
-                published=_SAID[order],
-            )
+        change = check.change(order, count / check.heads)
+        text = (
+            f"{task}: from G+, without the first {count} of {plural(check.heads, 'head')} by {order}, "
+            f"{change.mean:+.3f}{change.brackets('+.3f')} nats of target log-probability; by chance "
+            f"{float(chance['middle']):+.3f}{_then(atlas, task)}"
         )
-    return found
+        subject = f"{task}, {order}"
+        published = _PREDICTED[order] if compares_with_paper(atlas, task) else None
+        findings.append(
+            Finding("ablation", subject, text, change.mean, change.low, change.high, published=published)
+        )
+    return findings
 
 
-def mediated(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
-    """Heads that mediation names, as the paper does it, and the facilitation of all (the most over seeds)."""
+def mediated(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[Finding]:
+    """Facilitation (the highest over seeds) of the heads that mediation names, as the paper names them,
+    against the other heads of their layers. The paper's Welch test takes heads as independent."""
     if "mediate" not in atlas.methods(task):
         return []
     effect = heads.flat(atlas.importance(task, "mediate"))
-    most = heads.flat(atlas.any(task)["facilitation"])
+    highest = heads.flat(atlas.any(task)["facilitation"])
     named = effect >= effect.mean() + _NAMED * effect.std()
     if named.sum() < 2:
         return []
-    from scipy.stats import ttest_ind  # takes a second, which most commands need not wait for
-
-    def gap(places: np.ndarray) -> float:
-        some = named[places]
-        both = some.any() and not some.all()
-        return float(most[places][some].mean() - most[places][~some].mean()) if both else float("nan")
-
-    found = bootstrap(heads.count, gap)
-    test = ttest_ind(most[named], most[~named], equal_var=False, alternative="greater")
+    centered = heads.centered(highest)
+    null = centered[heads.within_layers(np.random.default_rng(0), permutations)][:, named].mean(axis=1)
+    if not np.ptp(null):
+        return []  # every layer has one head, or one score
+    gap = difference_interval(float(centered[named].mean()), null)
+    corruption = describe_corruption(atlas.run(task, "mediate").settings.get("decides", {}))
     text = (
-        f"{task}: the {int(named.sum())} heads that mediation names (effect above the mean by {_NAMED} "
-        f"standard deviations) have a facilitation of {most[named].mean():.2f}, the others "
-        f"{most[~named].mean():.2f} (in the seed where it is highest): {found.mean:+.2f} "
-        f"[{found.low:+.2f} to {found.high:+.2f}]"
+        f"{task}: the {int(named.sum())} heads that mediation names (effect at least {_NAMED} standard "
+        f"deviations above the mean) have a facilitation of {highest[named].mean():.2f}, the others "
+        f"{highest[~named].mean():.2f} (in the seed where it is highest); against the mean of their layers "
+        f"{gap.mean:+.2f}{gap.brackets('+.2f')}{f'; {corruption}' if corruption else ''}"
     )
-    said = "higher in the heads that mediation names (Welch's test)"
     return [
         Finding(
-            "mediation", task, text, found.mean, found.low, found.high, float(test.pvalue), published=said
+            "mediation",
+            task,
+            text,
+            gap.mean,
+            gap.low,
+            gap.high,
+            tail_p(gap.mean, null, "more"),
+            published=(
+                "higher in the heads that mediation names" if compares_with_paper(atlas, task) else None
+            ),
         )
     ]

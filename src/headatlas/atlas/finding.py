@@ -21,6 +21,7 @@ TOPICS = {
     "columns": "Are the heads of a task or category gathered in some head columns?",
     "several": "How many heads have several roles or categories?",
     "overlap": "Do tasks share their heads?",
+    "held-out": "Do the gates help on items that no gate was fitted on?",
     "ablation": "Do the scores say what happens when heads are switched off?",
     "mediation": "Do heads that mediation names facilitate?",
     "sufficiency": "Are the heads that gating names enough, and more so than those of other methods?",
@@ -32,7 +33,7 @@ TOPICS = {
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One number: `value` with its 95 % interval, `p` of the test that goes with it and `adjusted` for all
-    tests of the report; `published`: what the papers say, of other models."""
+    tests of the same question; `published`: what the papers say about other models."""
 
     topic: str
     about: str
@@ -49,11 +50,15 @@ class Finding:
 
 
 def plural(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 class Heads:
-    """The heads of a model as places in flat arrays."""
+    """The heads of a model as flat arrays, layer by layer, and random orders of them for permutation tests.
+
+    Heads of one layer are not independent of each other. A statement about depth is therefore tested with
+    whole layers permuted, any other statement with heads permuted within their layers.
+    """
 
     def __init__(self, atlas: Atlas) -> None:
         places = [(head.layer, head.head) for head in atlas.spec]
@@ -61,17 +66,36 @@ class Heads:
         self.count = len(places)
         self.width = atlas.spec.shape[1]
         self.depth = atlas.spec.layers
-        self._even = len(set(atlas.spec.heads)) == 1
+        #: heads per layer, of the layers that have heads, and the index among these of each head's layer
+        _, self.layer_index, self.sizes = np.unique(self.layers, return_inverse=True, return_counts=True)
 
     def flat(self, values: xr.DataArray) -> np.ndarray:
-        found: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
-        return found
+        """[head]: the values [layer, head] of the heads that the model has."""
+        flat: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
+        return flat
 
-    def within_layers(self, chance: np.random.Generator) -> np.ndarray:
-        """An order of all heads that leaves each in its layer."""
-        if self._even:  # as heads come layer by layer, a row is a layer
-            rows = np.arange(self.count).reshape(-1, self.width)
-            found: np.ndarray = chance.permuted(rows, axis=1).ravel()
-            return found
-        # heads come layer by layer here too
-        return np.lexsort((chance.random(self.count), self.layers))
+    def layer_sums(self, values: np.ndarray) -> np.ndarray:
+        """[layer with heads]: the sum over the heads of each layer."""
+        return np.bincount(self.layer_index, values, len(self.sizes))
+
+    def centered(self, values: np.ndarray) -> np.ndarray:
+        """[head]: the values minus the mean of their layer."""
+        centered: np.ndarray = values - (self.layer_sums(values) / self.sizes)[self.layer_index]
+        return centered
+
+    def within_layers(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+        """[draw, head]: orders of all heads that leave each in its layer."""
+        return np.argsort(rng.random((draws, self.count)) + self.layer_index, axis=1)
+
+    def shuffled_layers(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+        """[draw, layer with heads]: random orders of whole layers, as the depth that each layer gets."""
+        return np.argsort(rng.random((draws, len(self.sizes))), axis=1)
+
+    def depth_ranks(self, depths: np.ndarray) -> np.ndarray:
+        """[..., layer with heads]: the mean rank by depth of the heads of each layer, if layers lie at
+        `depths` [..., layer with heads]."""
+        order = np.argsort(depths, axis=-1)
+        sizes = self.sizes[order]
+        middle = np.cumsum(sizes, axis=-1) - (sizes - 1) / 2
+        ranks: np.ndarray = np.take_along_axis(middle, np.argsort(order, axis=-1), axis=-1)
+        return ranks

@@ -1,330 +1,327 @@
 """What the papers read off their pictures by eye, as numbers with intervals and tests.
 
-Heads are the units: intervals are bootstraps over heads, tests permute heads (within their layers where
-depth would explain the finding). The p-values of one question are adjusted together (Holm).
+Shares of heads vary with the seeds, so seeds are the units of their intervals and tests. Statements about
+depth permute whole layers, other statements permute heads within their layers (`Heads`). The p-values of one
+question are adjusted together (Holm). tests/calibration shows that every test keeps its level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from math import ceil
+from math import ceil, factorial, isnan, prod
 
 import numpy as np
 
-from headatlas.atlas.agreement import Interval
 from headatlas.atlas.atlas import Atlas
-from headatlas.atlas.evidence import ablated, joined, mediated, stability, sufficiency
+from headatlas.atlas.categories import categories
+from headatlas.atlas.evidence import ablated, held_out, joined, mediated, stability, sufficiency
 from headatlas.atlas.finding import TOPICS, Finding, Heads, plural
-from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SHARES
+from headatlas.atlas.imported import relations_of_one_origin
+from headatlas.atlas.interval import LEVEL, Interval, t_interval
+from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SEEDS, PUBLISHED_SHARES, compares_with_paper
 from headatlas.atlas.scores import THRESHOLD
 from headatlas.atlas.statistics import (
-    bootstrap,
+    PERMUTATIONS,
     concentration,
-    correlated,
+    correlation_interval,
     holm,
-    mcnemar,
-    overlap,
-    permutation_p,
-    proportion,
-    shuffled_correlation,
+    jaccard,
+    rank_correlation,
+    standardized_ranks,
+    tail_p,
 )
 
-__all__ = ["find"]
+__all__ = ["depth_trend", "find"]
 
-#: the share of a category's heads that lie above its first layer
+#: the share of a category's heads that lie in or above its first layer
 _MOST = 0.9
-#: fewer heads than these have no interval
-_FEW = 10
-#: below it an adjusted p-value is called sure; `_WAY` stands for the word that depends on it
-_LEVEL, _WAY = 0.05, "{way}"
+#: an adjusted p-value below it makes a trend certain; `_TREND` stands for the verb that depends on it
+_LEVEL, _TREND = 0.05, "{trend}"
+#: (score, verb) of the two roles that a task gives to heads
+_ROLES = (("facilitation", "facilitate"), ("interference", "interfere"))
 
 
-def find(atlas: Atlas, threshold: float = THRESHOLD) -> list[Finding]:
+def find(atlas: Atlas, threshold: float = THRESHOLD, permutations: int = PERMUTATIONS) -> list[Finding]:
     """All findings that the atlas has evidence for."""
     heads = Heads(atlas)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for task in atlas.tasks:
-        found += _density(atlas, heads, task, threshold)
-    for one, other in combinations(atlas.tasks, 2):
-        found += _contrast(atlas, heads, one, other, threshold)
-        found += _overlap(atlas, heads, one, other, threshold)
+        findings += _density(atlas, heads, task, threshold)
+    for first, second in combinations(atlas.tasks, 2):
+        findings += _task_difference(atlas, heads, first, second, threshold)
+        findings += _shared_heads(atlas, heads, first, second, threshold, permutations)
     for task in atlas.tasks:
-        found += _layers(atlas, heads, task)
-        found += _columns(atlas, heads, task, threshold)
-        found += _several_roles(atlas, heads, task, threshold)
-        found += stability(atlas, task, threshold)
-        found += mediated(atlas, heads, task)
-        found += joined(atlas, heads, task, threshold)
+        findings += held_out(atlas, task)
+        findings += _depth(atlas, heads, task, permutations)
+        always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
+        subject = f"{task}: the heads that facilitate in every seed"
+        findings += _columns(heads, always, task, subject, permutations)
+        findings += _both_roles(atlas, heads, task, threshold)
+        findings += stability(atlas, heads, task, threshold)
+        findings += mediated(atlas, heads, task, permutations)
+        findings += joined(atlas, heads, task, threshold, permutations)
     for task in atlas.validated:
-        found += [*ablated(atlas, task), *sufficiency(atlas, task)]
+        findings += [*ablated(atlas, task), *sufficiency(atlas, task)]
     if atlas.relations:
-        found += _categories(atlas, heads)
-    found = [_worded(one) for one in _adjusted(found)]
+        findings += _categories(atlas, heads, permutations)
     order = list(TOPICS)
-    return sorted(found, key=lambda one: order.index(one.topic))
+    return sorted(map(_word_trend, _adjust(findings)), key=lambda finding: order.index(finding.topic))
 
 
-def _adjusted(found: list[Finding]) -> list[Finding]:
-    """With p-values adjusted for all tests of the same question."""
-    found = list(found)
+def _adjust(findings: list[Finding]) -> list[Finding]:
+    """Adjust p-values for all tests of the same question."""
+    adjusted = list(findings)
     for topic in TOPICS:
-        tested = [place for place, one in enumerate(found) if one.topic == topic and one.p is not None]
-        adjusted = holm([found[place].p or 0.0 for place in tested])
-        for place, value in zip(tested, adjusted, strict=True):
-            found[place] = replace(found[place], adjusted=value)
-    return found
+        tested = [
+            index
+            for index, finding in enumerate(findings)
+            if finding.topic == topic and finding.p is not None
+        ]
+        for index, p in zip(tested, holm([findings[index].p or 0.0 for index in tested]), strict=True):
+            adjusted[index] = replace(findings[index], adjusted=p)
+    return adjusted
 
 
-def _worded(one: Finding) -> Finding:
-    """A trend has a direction in words only if its adjusted test says so."""
-    sure = one.adjusted is not None and one.adjusted < _LEVEL
-    way = ("rises" if one.value > 0 else "falls") if sure else "hardly changes"
-    return replace(one, text=one.text.replace(_WAY, way))
+def _word_trend(finding: Finding) -> Finding:
+    """Give a trend a direction in words only if its adjusted test does."""
+    is_certain = finding.adjusted is not None and finding.adjusted < _LEVEL
+    verb = ("rises" if finding.value > 0 else "falls") if is_certain else "has no clear trend"
+    return replace(finding, text=finding.text.replace(_TREND, verb))
 
 
-def _always(atlas: Atlas, heads: Heads, task: str, seeds: int, threshold: float) -> np.ndarray:
-    """Which heads facilitate in every one of the first so many seeds."""
-    some = atlas.scores(task)["facilitation"].isel(seed=slice(seeds)).min("seed", skipna=False)
-    return heads.flat(some) >= threshold
+def _seed_shares(atlas: Atlas, heads: Heads, task: str, score: str, threshold: float) -> np.ndarray:
+    """[seed]: the share of heads whose score reaches the threshold."""
+    scores = atlas.scores(task)[score]
+    each = [heads.flat(scores.isel(seed=seed)) >= threshold for seed in range(scores.sizes["seed"])]
+    shares: np.ndarray = np.mean(each, axis=1)
+    return shares
 
 
-def _common(atlas: Atlas, one: str, other: str) -> tuple[int, str]:
-    """So many seeds both tasks have, and what to say if one has more: the more seeds, the fewer heads are
-    in all of them."""
-    counts = [len(atlas.seeds(task)) for task in (one, other)]
-    said = "" if counts[0] == counts[1] else f", in the first {plural(min(counts), 'seed')} of each"
-    return min(counts), said
-
-
-def _share(chosen: np.ndarray) -> Interval:
-    return proportion(int(chosen.sum()), len(chosen))
-
-
-def _percent(found: Interval) -> str:
-    return f"{100 * found.mean:.1f} % [{100 * found.low:.1f}–{100 * found.high:.1f}]"
+def _percent(value: Interval) -> str:
+    return f"{100 * value.mean:.1f} %{value.brackets('.1f', 100)}"
 
 
 def _density(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    found = []
-    published = PUBLISHED_SHARES.get(task.removeprefix("paper/"))
-    several = len(atlas.seeds(task)) > 1  # of one seed both say the same
-    for when, maps in (("always", atlas.always(task)), ("any", atlas.any(task)))[: 1 + several]:
-        for place, (role, score) in enumerate(
-            (("facilitate", "facilitation"), ("interfere", "interference"))
-        ):
-            share = _share(heads.flat(maps[score]) >= threshold)
-            words = "in every seed" if when == "always" else "in at least one seed"
-            words = words if several else "in its seed"
-            said = None
-            if published:
-                numbers = [pair[place] for pair in published[when]]
-                said = ", ".join(
-                    f"{model} {n:g} %" for model, n in zip(PUBLISHED_MODELS, numbers, strict=True)
-                )
-                said += " (ten seeds)"
-            found.append(
-                Finding(
-                    "density",
-                    f"{task}, {when}, {score}",
-                    f"{task}: {_percent(share)} of heads {role} {words} "
-                    f"({plural(len(atlas.seeds(task)), 'seed')})",
-                    share.mean,
-                    share.low,
-                    share.high,
-                    published=said,
-                )
-            )
-    return found
+    """Shares of heads with a role: per seed with an interval, in every seed and in any as plain counts."""
+    findings = []
+    seeds = plural(len(atlas.seeds(task)), "seed")
+    for score, verb in _ROLES:
+        share = t_interval(_seed_shares(atlas, heads, task, score, threshold), bounds=(0, 1))
+        text = f"{task}: {_percent(share)} of heads {verb}, mean over {seeds}"
+        subject = f"{task}, per seed, {score}"
+        findings.append(Finding("density", subject, text, share.mean, share.low, share.high))
+    if len(atlas.seeds(task)) == 1:
+        return findings
+    for when, words, maps in (
+        ("always", "in every seed", atlas.always(task)),
+        ("any", "in at least one seed", atlas.any(task)),
+    ):
+        for role, (score, verb) in enumerate(_ROLES):
+            value = float((heads.flat(maps[score]) >= threshold).mean())
+            text = f"{task}: {100 * value:.1f} % of heads {verb} {words} ({seeds})"
+            published = _published_share(atlas, task, when, role)
+            findings.append(Finding("density", f"{task}, {when}, {score}", text, value, published=published))
+    return findings
 
 
-def _contrast(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
-    seeds, said = _common(atlas, one, other)
-    sets = [_always(atlas, heads, task, seeds, threshold) for task in (one, other)]
-    gap = bootstrap(heads.count, lambda places: float(sets[0][places].mean() - sets[1][places].mean()))
+def _published_share(atlas: Atlas, task: str, when: str, role: int) -> str | None:
+    name = task.removeprefix("paper/")
+    if name not in PUBLISHED_SHARES:
+        return None
+    if not task.startswith("paper/"):
+        return f"none: paper/{name} is another data set of this name"
+    if not compares_with_paper(atlas, task):
+        return f"none: the paper has {PUBLISHED_SEEDS} seeds of its data set on the hub"
+    shares = [pair[role] for pair in PUBLISHED_SHARES[name][when]]
+    listed = ", ".join(f"{model} {share:g} %" for model, share in zip(PUBLISHED_MODELS, shares, strict=True))
+    return f"{listed} ({PUBLISHED_SEEDS} seeds)"
+
+
+def _task_difference(atlas: Atlas, heads: Heads, first: str, second: str, threshold: float) -> list[Finding]:
+    """The difference in the share of facilitating heads, by Welch's test over seeds."""
+    samples = [_seed_shares(atlas, heads, task, "facilitation", threshold) for task in (first, second)]
+    gap, p = _welch(*samples)
+    text = (
+        f"{first} − {second}: {100 * gap.mean:+.1f} points{gap.brackets('+.1f', 100)} in the share of heads "
+        "that facilitate, mean over seeds"
+    )
     published = None
-    if {one, other} == {"math", "syntax"}:
-        shares = [PUBLISHED_SHARES[task]["always"] for task in (one, other)]
-        gaps = [first[0] - second[0] for first, second in zip(*shares, strict=True)]
-        named = zip(PUBLISHED_MODELS, gaps, strict=True)
-        published = ", ".join(f"{model} {value:+.1f}" for model, value in named)
+    names = [task.removeprefix("paper/") for task in (first, second)]
+    if all(compares_with_paper(atlas, task) for task in (first, second)) and set(names) <= set(
+        PUBLISHED_SHARES
+    ):
+        pairs = zip(*(PUBLISHED_SHARES[name]["always"] for name in names), strict=True)
+        gaps = [left[0] - right[0] for left, right in pairs]
+        listed = zip(PUBLISHED_MODELS, gaps, strict=True)
+        published = "in every seed: " + ", ".join(f"{model} {value:+.1f}" for model, value in listed)
+    subject = f"{first} − {second}"
+    return [Finding("tasks", subject, text, gap.mean, gap.low, gap.high, p, published=published)]
+
+
+def _welch(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None]:
+    """The difference of two means with Welch's interval and p; none of these with one value on a side, or if
+    neither side varies."""
+    from scipy import stats  # importing scipy takes a second; most commands do not need it
+
+    gap = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
+        return Interval(gap), None
+    parts = np.array([values.var(ddof=1) / len(values) for values in (first, second)])
+    freedom = parts.sum() ** 2 / (parts**2 / [len(first) - 1, len(second) - 1]).sum()
+    error = float(np.sqrt(parts.sum()))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    return Interval(gap, gap - half, gap + half), float(2 * stats.t.sf(abs(gap) / error, freedom))
+
+
+def _always(atlas: Atlas, heads: Heads, task: str, seeds: int, threshold: float) -> np.ndarray:
+    """[head]: True if it facilitates in each of the first `seeds` seeds."""
+    lowest = atlas.scores(task)["facilitation"].isel(seed=slice(seeds)).min("seed", skipna=False)
+    return heads.flat(lowest) >= threshold
+
+
+def _shared_heads(
+    atlas: Atlas, heads: Heads, first: str, second: str, threshold: float, permutations: int
+) -> list[Finding]:
+    """How many heads two tasks share, with equally many seeds of each: more seeds leave fewer heads."""
+    counts = [len(atlas.seeds(task)) for task in (first, second)]
+    left, right = (_always(atlas, heads, task, min(counts), threshold) for task in (first, second))
+    if not (left.any() and right.any()):
+        return []
+    both = int((left & right).sum())
+    null = (left & right[heads.within_layers(np.random.default_rng(0), permutations)]).sum(axis=1)
+    p = None if np.ptp(null) == 0 else tail_p(both, null, "more")
+    seeds = "" if counts[0] == counts[1] else f", in the first {plural(min(counts), 'seed')} of each"
     text = (
-        f"{one} less {other}: {100 * gap.mean:+.1f} points [{100 * gap.low:+.1f} to {100 * gap.high:+.1f}] "
-        f"in the share of heads that facilitate in every seed{said}"
+        f"{first} and {second} share {both} of the heads that facilitate in every seed{seeds}; "
+        f"{null.mean():.1f} by chance with as many in each layer (Jaccard {jaccard(left, right):.2f})"
     )
-    return [
-        Finding(
-            "tasks", f"{one} − {other}", text, gap.mean, gap.low, gap.high, mcnemar(*sets),
-            published=published,
-        )
-    ]  # fmt: skip
+    return [Finding("overlap", f"{first}, {second}", text, both, p=p)]
 
 
-def _overlap(atlas: Atlas, heads: Heads, one: str, other: str, threshold: float) -> list[Finding]:
-    seeds, said = _common(atlas, one, other)
-    sets = [_always(atlas, heads, task, seeds, threshold) for task in (one, other)]
-    found = overlap(*sets)
-    if not (sets[0].any() and sets[1].any()):
-        return []  # nothing to share
-
-    def drawn(chance: np.random.Generator) -> float:
-        return float((sets[0] & sets[1][heads.within_layers(chance)]).sum())
-
-    p = permutation_p(found.both, drawn, sides="more")
-    text = (
-        f"{one} and {other} share {found.both} heads that facilitate in every seed{said}; chance would give "
-        f"{found.expected:.1f}, and {_expected(drawn):.1f} with as many in each layer (Jaccard "
-        f"{found.jaccard:.2f})"
-    )
-    return [Finding("overlap", f"{one}, {other}", text, found.both, p=p)]
-
-
-def _expected(draw: Callable[[np.random.Generator], float], draws: int = 500) -> float:
-    chance = np.random.default_rng(1)
-    return float(np.mean([draw(chance) for _ in range(draws)]))
-
-
-def _layers(atlas: Atlas, heads: Heads, task: str) -> list[Finding]:
-    scores = atlas.scores(task).mean("seed")
+def _depth(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[Finding]:
+    """Rank correlations of scores with depth; whole layers are permuted."""
+    scores, highest = atlas.scores(task).mean("seed"), atlas.any(task)
     maps = {
         "mean facilitation": scores["facilitation"],
-        "facilitation in any seed": atlas.any(task)["facilitation"],
-        "interference in any seed": atlas.any(task)["interference"],
+        "facilitation in any seed": highest["facilitation"],
+        "interference in any seed": highest["interference"],
     }
     if len(atlas.seeds(task)) == 1:
         del maps["facilitation in any seed"]  # the same as the mean
-    found = []
+    findings = []
     for name, values in maps.items():
-        flat = heads.flat(values)
-        rho = correlated(heads.layers, flat)
-        if np.isnan(rho.mean):
+        rho, p = depth_trend(heads, heads.flat(values), permutations)
+        if isnan(rho.mean):
             continue
-        p = permutation_p(
-            rho.mean, shuffled_correlation(heads.layers, flat, lambda chance: chance.permutation(heads.count))
+        text = f"{task}: {name} {_TREND} with depth, rank correlation {rho.mean:.2f}{rho.brackets()}"
+        is_published = compares_with_paper(atlas, task) and "any" in name
+        published = "higher in deeper layers (read off the figures)" if is_published else None
+        findings.append(
+            Finding("layers", f"{task}, {name}", text, rho.mean, rho.low, rho.high, p, published=published)
         )
-        found.append(
-            Finding(
-                "layers",
-                f"{task}, {name}",
-                f"{task}: {name} {_WAY} with depth, rank correlation {rho.mean:.2f} [{rho.low:.2f} to "
-                f"{rho.high:.2f}]",
-                rho.mean,
-                rho.low,
-                rho.high,
-                p,
-                published="deeper layers higher under Any (read off the figures)" if "any" in name else None,
-            )
-        )
-    return found
+    return findings
 
 
-def _columns(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    chosen = heads.flat(atlas.always(task)["facilitation"]) >= threshold
-    return _gathered(heads, chosen, task, f"{task}: the heads that facilitate in every seed")
+def depth_trend(heads: Heads, values: np.ndarray, permutations: int) -> tuple[Interval, float | None]:
+    """The rank correlation of `values` [head] with depth, and its p with whole layers permuted.
+
+    With few layers no p can be small: then there is neither a p nor an interval.
+    """
+    observed = rank_correlation(heads.layers, values)
+    if isnan(observed) or 2 / factorial(len(heads.sizes)) >= _LEVEL:
+        return Interval(observed), None
+    sums = heads.layer_sums(standardized_ranks(values))
+    depths = heads.shuffled_layers(np.random.default_rng(0), permutations)
+    ranks = heads.depth_ranks(depths) - (heads.count + 1) / 2
+    null = ranks @ sums / np.sqrt((heads.sizes * ranks**2).sum(axis=1))
+    return correlation_interval(observed, null), tail_p(observed, null)
 
 
-def _gathered(heads: Heads, chosen: np.ndarray, about: str, what: str) -> list[Finding]:
+def _columns(heads: Heads, chosen: np.ndarray, subject: str, what: str, permutations: int) -> list[Finding]:
+    """Are the chosen heads gathered in some head columns?"""
     if chosen.sum() < 2:
         return []
-    value = concentration(heads.columns, chosen, heads.width)
-    p = permutation_p(
-        value,
-        lambda chance: concentration(heads.columns, chosen[heads.within_layers(chance)], heads.width),
-        sides="more",
-    )
-    counts = np.bincount(heads.columns[chosen], minlength=heads.width)
-    best = int(counts.argmax())
+    is_column = (heads.columns[:, None] == np.arange(heads.width)).astype(float)
+    counts = chosen @ is_column
+    orders = heads.within_layers(np.random.default_rng(0), permutations)
+    null = concentration(chosen[orders].astype(float) @ is_column)
+    value, best = float(concentration(counts)), int(counts.argmax())
+    p = None if np.ptp(null) == 0 else tail_p(value, null, "more")
     text = (
         f"{what} are spread over the head columns with a variance of {value:.2f} times their mean; "
-        f"column {best} has most, {counts[best]} of {int(chosen.sum())}"
+        f"column {best} has most, {counts[best]:.0f} of {int(chosen.sum())}"
     )
-    return [Finding("columns", about, text, value, p=p)]
+    return [Finding("columns", subject, text, value, p=p)]
 
 
-def _several_roles(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    """Against heads dealt out anew in every seed: a head cannot well have both roles in the same seed."""
+def _both_roles(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
+    """Heads that facilitate in one seed and interfere in another."""
     scores = atlas.scores(task)
-    if scores.sizes["seed"] < 2:
+    count = scores.sizes["seed"]
+    if count < 2:
         return []
-    roles = np.stack(
-        [
-            np.stack(
-                [heads.flat(scores[name].isel(seed=seed)) >= threshold for seed in range(len(scores.seed))]
-            )
-            for name in ("facilitation", "interference")
-        ]
+    helps, hurts = (
+        np.stack([heads.flat(scores[score].isel(seed=seed)) >= threshold for seed in range(count)])
+        for score, _ in _ROLES
     )
-
-    def both(some: np.ndarray) -> float:
-        """Heads that facilitate in one seed and interfere in another."""
-        helps, hurts = some
-        same = (helps & hurts).sum(axis=0)
-        return float((helps.sum(axis=0) * hurts.sum(axis=0) > same).sum())
-
-    def dealt(chance: np.random.Generator) -> float:
-        seeds = [roles[:, seed, chance.permutation(heads.count)] for seed in range(roles.shape[1])]
-        return both(np.stack(seeds, axis=1))
-
-    value = both(roles)
-    p = permutation_p(value, dealt, draws=2000)
-    text = (
-        f"{task}: {value:.0f} heads facilitate in one seed and interfere in another; {_expected(dealt):.1f} "
-        "if seeds had nothing in common"
-    )
-    return [Finding("several", f"{task}, both roles", text, value, p=p)]
+    in_two_seeds = helps.sum(axis=0) * hurts.sum(axis=0) > (helps & hurts).sum(axis=0)
+    value = int(in_two_seeds.sum())
+    text = f"{task}: heads that facilitate in one seed and interfere in another: {value}"
+    return [Finding("several", f"{task}, both roles", text, value)]
 
 
-def _categories(atlas: Atlas, heads: Heads) -> list[Finding]:
-    implements = atlas.categories().sel(direction="promote")
+def _categories(atlas: Atlas, heads: Heads, permutations: int) -> list[Finding]:
+    scores, is_imported = relations_of_one_origin(atlas)
+    if not scores.sizes["relation"]:
+        return []
+    implements = categories(scores).sel(direction="promote")
     names = [str(name) for name in implements["category"].values]
     sets = {name: heads.flat(implements.sel(category=name)) for name in names}
-    found = []
+    findings = []
     for name, chosen in sets.items():
         if chosen.any():
-            found += [_begins(heads, name, chosen), *_gathered(heads, chosen, name, f"{name} heads")]
+            findings.append(_first_layer(heads, name, chosen, permutations))
+            findings += _columns(heads, chosen, name, f"heads of category {name}", permutations)
     if len(names) > 1:
-        found += _several_categories(heads, list(sets.values()))
-    return found
+        findings += _several_categories(heads, list(sets.values()), permutations)
+    if is_imported:  # the paper scores relations in one way, the author of a table in any
+        findings = [replace(one, text=f"{one.text} (imported scores)", published=None) for one in findings]
+    return findings
 
 
-def _begins(heads: Heads, name: str, chosen: np.ndarray) -> Finding:
-    layers = heads.layers[chosen]
-
-    def first(some: np.ndarray) -> float:
-        """The highest layer at or above which 90 % of the heads lie."""
-        return float(np.sort(some)[len(some) - ceil(_MOST * len(some) - 1e-9)])
-
-    found = bootstrap(len(layers), lambda places: first(layers[places]))
-    p = permutation_p(
-        found.mean,
-        lambda chance: first(chance.choice(heads.layers, len(layers), replace=False)),
-        sides="more",
-    )
-    published = "from layer 18 of 32 on" if name in ("algorithmic", "knowledge") else None
-    if name == "linguistic":
-        published = "over all layers, more with depth"
+def _first_layer(heads: Heads, name: str, chosen: np.ndarray, permutations: int) -> Finding:
+    """The highest layer in or above which 90 % of the heads of a category lie. The test asks whether their
+    mean depth is larger than with whole layers permuted."""
+    layers = np.sort(heads.layers[chosen])
+    first = int(layers[len(layers) - ceil(_MOST * len(layers) - 1e-9)])
+    counts = heads.layer_sums(chosen)
+    depths = heads.shuffled_layers(np.random.default_rng(0), permutations)
+    observed = float(np.arange(len(counts)) @ counts)
+    same = np.unique(counts, return_counts=True)[1]
+    arrangements = factorial(len(counts)) // prod(factorial(int(times)) for times in same)
+    p = None if 1 / arrangements > _LEVEL else tail_p(observed, depths @ counts, "more")
+    published = {
+        "algorithmic": "from layer 18 of 32 on",
+        "knowledge": "from layer 18 of 32 on",
+        "linguistic": "over all layers, more with depth",
+    }.get(name)
     text = (
-        f"90 % of the {plural(len(layers), f'{name} head')} lie in layer {found.mean:.0f} of {heads.depth} "
-        f"or above"
+        f"90 % of the {plural(len(layers), 'head')} of category {name} lie in layer {first} of {heads.depth} "
+        f"or above; mean layer {layers.mean():.1f}, in {plural(int((counts > 0).sum()), 'layer')}"
     )
-    if len(layers) < _FEW:  # of so few an interval by drawing them again says nothing
-        return Finding("categories", name, text, found.mean, p=p, published=published)
-    text = f"{text} [{found.low:.0f}–{found.high:.0f}]"
-    return Finding("categories", name, text, found.mean, found.low, found.high, p, published=published)
+    return Finding("categories", name, text, first, p=p, published=published)
 
 
-def _several_categories(heads: Heads, sets: Sequence[np.ndarray]) -> list[Finding]:
-    def several(some: Sequence[np.ndarray]) -> float:
-        return float((np.sum(some, axis=0) >= 2).sum())
-
-    value = several(sets)
-    draw: Callable[[np.random.Generator], float] = lambda chance: several(  # noqa: E731
-        [one[heads.within_layers(chance)] for one in sets]
-    )
-    p = permutation_p(value, draw, sides="more")
+def _several_categories(heads: Heads, sets: Sequence[np.ndarray], permutations: int) -> list[Finding]:
+    value = int((np.sum(sets, axis=0) >= 2).sum())
+    rng = np.random.default_rng(0)
+    shuffled = sum(chosen[heads.within_layers(rng, permutations)].astype(int) for chosen in sets)
+    null = (shuffled >= 2).sum(axis=1)
+    p = None if np.ptp(null) == 0 else tail_p(value, null, "more")
     text = (
-        f"{value:.0f} heads have two or more categories; {_expected(draw):.1f} if categories were dealt out "
-        "to the heads of each layer one by one"
+        f"heads with two or more categories: {value}; {null.mean():.1f} by chance with as many of each "
+        "category in each layer"
     )
     return [Finding("several", "categories", text, value, p=p, published="few heads have 2 or 3")]

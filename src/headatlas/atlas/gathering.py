@@ -47,8 +47,9 @@ def _take(root: Path, part: Path) -> None:
         if run.baseline and not known.baseline:
             store.update(known, baseline=run.baseline)
     for path in result_files(part):
-        own = root / path.relative_to(part)
-        if path.name == ATLAS or (own.exists() and path.parent.name != "notes"):
+        name = path.relative_to(part)
+        own = root / name
+        if path.name == ATLAS or (own.exists() and name.parts[0] != "notes"):
             continue
         if not is_sound_file(path):
             raise AtlasError(f"{path} is damaged; it was not taken over.")

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headatlas.atlas.contrasts import contrasts_of
+from headatlas.atlas.finding import plural
 from headatlas.atlas.scores import ROLE_WORDS
+from headatlas.core import NOT_IMPORTED
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -49,8 +52,15 @@ def atlas_html(atlas: Atlas) -> str:
             str(category): int((scores.category == category).sum()) for category in np.unique(scores.category)
         }
         said = ", ".join(f"{escape(category)} {count}" for category, count in each.items())
-        parts.append(f"<p>{len(atlas.relations)} relations: {said}</p>")
-    if not atlas.tasks and not atlas.relations:
+        parts.append(f"<p>{plural(len(atlas.relations), 'relation')}: {said}</p>")
+    if atlas.imported:
+        parts.append(f"<p>imported: {escape(', '.join(atlas.imported))}</p>")
+    if atlas.effect_maps:
+        effects = ", ".join(f"{escape(method)} of {escape(task)}" for task, method in atlas.effect_maps)
+        parts.append(f"<p>effects of single heads: {effects}</p>")
+    if contrasts_of(atlas):
+        parts.append(f"<p>contrasts: {escape(', '.join(contrasts_of(atlas)))}</p>")
+    if not (atlas.tasks or atlas.relations or atlas.imported or atlas.effect_maps or contrasts_of(atlas)):
         parts.append("<p>nothing is finished yet</p>")
     return "".join(parts)
 
@@ -76,12 +86,33 @@ def card_html(card: HeadCard) -> str:
                 [[escape(e.task), escape(e.method), f"{e.effect:+.3f}", str(e.rank)] for e in card.effects],
             )
         )
+    if card.contrasts:
+        parts.append(
+            _table(
+                ["contrast", "seeds with an open gate", "mean gate"],
+                [
+                    [escape(one.contrast), f"{one.open_in} of {one.seeds}", f"{one.gate:.2f}"]
+                    for one in card.contrasts
+                ],
+            )
+        )
+    if card.imported:
+        rows = [
+            [escape(one.name), f"{one.score:.3g}", str(one.seeds or "not given"), str(one.rank)]
+            for one in card.imported
+        ]
+        parts.append(_table(["imported score", "score", "seeds", "rank"], rows))
+    if card.missing:
+        parts.append(f"<p>{NOT_IMPORTED}: {escape(', '.join(card.missing))}</p>")
     scored = [one for one in card.relations if one.score > 0][:_RELATIONS]
     if scored:
         parts.append(
             _table(
-                ["relation", "category", "direction", "score"],
-                [[*map(escape, (r.relation, r.category, r.direction)), f"{r.score:.2f}"] for r in scored],
+                ["relation", "category", "direction", "score", "how"],
+                [
+                    [*map(escape, (r.relation, r.category, r.direction)), f"{r.score:.2f}", escape(r.kind)]
+                    for r in scored
+                ],
             )
         )
     if card.salient:

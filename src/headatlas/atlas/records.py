@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EffectMap", "Fit", "Run", "ScoreMap"]
+__all__ = ["EffectMap", "Fit", "ItemEffects", "Run", "ScoreMap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Run:
     identity: str
     task_facts: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    baseline: Mapping[str, float] = field(default_factory=dict)
+    baseline: Mapping[str, Any] = field(default_factory=dict)
     made_with: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -62,11 +62,23 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemEffects:
+    """Effects of heads on single items: `values` [item, layer, head]; `items`, their places among the task's
+    training rows; `groups`, equal for items that are not independent of each other."""
+
+    values: np.ndarray
+    items: np.ndarray
+    groups: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
 class EffectMap:
-    """What every head does to a task by one of `EFFECT_METHODS`, on the items that `seed` draws.
+    """What every head does to a task by one of `EFFECT_METHODS`, on the items that `seed` draws; or, with the
+    method "imported", a score of that name that was made elsewhere, in a unit that the atlas does not know.
 
     `values` [layer, head] in nats, above zero where the head helps, and `errors`, their standard errors; NaN:
-    no head there. `facts` has the number of items, the loss without any change and the like.
+    no head there. `facts` has the number of items, the loss without any change and the like. `per_item` are
+    the effects on each item, which an imported map lacks.
     """
 
     method: str
@@ -76,6 +88,7 @@ class EffectMap:
     values: np.ndarray
     errors: np.ndarray
     facts: Mapping[str, Any] = field(default_factory=dict)
+    per_item: ItemEffects | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,9 @@ class ScoreMap:
     """Scores of one relation: `values` [direction, layer, head] in 0..1; NaN: no head there, or not measured.
 
     `method` is "relations" (what the weights say) or "attending" or "forced" (what the heads do in texts);
-    `facts` has the number of pairs, how they were measured, and the like.
+    `facts` has the number of pairs, how they were measured, and the like. Imported scores also have
+    `per_seed` [seed, direction, layer, head], as the table gives them: `facts["seeds"]` names the seeds (none
+    if the table has none), and `values` is the mean over those that name a head.
     """
 
     method: str
@@ -91,3 +106,4 @@ class ScoreMap:
     identity: str
     values: np.ndarray
     facts: Mapping[str, Any] = field(default_factory=dict)
+    per_seed: np.ndarray | None = None

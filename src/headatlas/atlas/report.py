@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
 from headatlas.atlas.atlas import Atlas
-from headatlas.atlas.doubts import doubts, made_how
-from headatlas.atlas.finding import TOPICS, Finding
+from headatlas.atlas.contrasts import FIGURES, contrasts_of, summarize_contrast
+from headatlas.atlas.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
+from headatlas.atlas.effects import qualifications
+from headatlas.atlas.finding import TOPICS, Finding, plural
 from headatlas.atlas.findings import find
+from headatlas.atlas.imported import imported_effects, imported_markdown
+from headatlas.core import NOT_IMPORTED
 
 __all__ = ["SUFFICIENCY_WORDS", "report_markdown"]
 
@@ -15,10 +20,11 @@ __all__ = ["SUFFICIENCY_WORDS", "report_markdown"]
 _NAMED = 5
 #: what the figures of a validation mean, a line each
 SUFFICIENCY_WORDS = (
-    "Faithfulness is 1 where the targets are as probable as in the whole model, 0 where they are as without "
-    "any head. *Sufficiency*: its area over the share of heads kept, the most wanted first (above 1 "
-    "counts). *Distance*: the area between it and 1. *Necessity*: 1 less its area with those heads taken "
-    "away.",
+    "*Sufficiency*: the mean gain in target log-probability over no heads, along the share of heads kept, "
+    "the most wanted first. *Distance*: the mean distance from the whole model along that curve. "
+    "*Necessity*: the mean loss against the whole model as those heads are taken away. In nats; or "
+    "divided by what all heads gain over none (faithfulness: 0 as without any head, 1 as the whole model), "
+    "if that gain is clearly above 0.",
     "Heads that are not kept are switched off, as they are while gates are fitted: that suits gating and "
     "zero ablation more than methods that ask another question. Being ahead of random heads is a low bar.",
 )
@@ -28,19 +34,22 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
     """What the atlas says, topic by topic."""
     found = find(atlas) if findings is None else list(findings)
     spec = atlas.spec
-    tasks = [f"{task} ({len(atlas.seeds(task))} seeds)" for task in atlas.tasks]
+    tasks = [f"{task} ({plural(len(atlas.seeds(task)), 'seed')})" for task in atlas.tasks]
     tests = sum(one.p is not None for one in found)
     lines = [
         f"# {spec.name}",
         "",
-        f"{len(spec):,} heads in {spec.layers} layers; "
+        f"{len(spec):,} heads in {plural(spec.layers, 'layer')}; "
         f"{', '.join(tasks) or 'no gated task'}; "
-        f"{len(atlas.relations)} relations.",
+        f"{plural(len(atlas.relations), 'relation')}.",
         "",
-        "In brackets: 95 % intervals, over heads; over held-out items where heads are kept or switched off; "
-        f"over seeds where it says so. p: permutation, exact or Welch's test, {tests} in all; those of one "
-        "question are adjusted together (Holm), so that the chance of even one false alarm among them stays "
-        "below the level. What the papers found is about other models and stands in its own column.",
+        "Brackets hold 95 % intervals; those of correlations and of mediation invert their permutation test. "
+        "The units are seeds for shares of heads, whole layers for depth, "
+        "heads within their layers for other statements about heads, and groups of held-out items together "
+        "with rankings where heads are kept or switched off. "
+        f"p: {tests} permutation and Welch tests with these units; those of one question are adjusted "
+        "together (Holm), so that the chance of even one false alarm among them stays below 5 %. "
+        "Published findings are about other models.",
     ]
     lines += _basis(atlas)
     for topic, question in TOPICS.items():
@@ -57,8 +66,8 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
         for one in some:
             cells = (_safe(one.text), _p(one.p), _p(one.adjusted), _safe(one.published or ""))
             lines.append(f"| {' | '.join(cells)} |")
-    lines += _effects(atlas)
-    if not found and not any(atlas.methods(task) for _, task in atlas.runs):
+    lines += [*_effects(atlas), *_contrasts(atlas), *imported_markdown(atlas)]
+    if not (found or atlas.imported or atlas.relations or atlas.effect_maps or contrasts_of(atlas)):
         lines += ["", "There is nothing to report yet."]
     return "\n".join(lines) + "\n"
 
@@ -77,14 +86,67 @@ def _effects(atlas: Atlas) -> list[str]:
     for task, method in atlas.effect_maps:
         effects = atlas.importance(task, method)
         each = [(float(effects[head.layer, head.head]), str(head)) for head in atlas.spec]
-        each.sort(key=lambda one: -one[0])
+        measured = sorted((pair for pair in each if not isnan(pair[0])), key=lambda pair: -pair[0])
         sides = [
-            [one for one in each[:_NAMED] if one[0] > 0],
-            [one for one in each[: -_NAMED - 1 : -1] if one[0] < 0],
+            [pair for pair in measured[:_NAMED] if pair[0] > 0],
+            [pair for pair in measured[: -_NAMED - 1 : -1] if pair[0] < 0],
         ]
         cells = [", ".join(f"{head} {value:+.3f}" for value, head in side) or "none" for side in sides]
-        lines.append(f"| {_safe(task)}, {method} | {' | '.join(cells)} |")
-    return [*lines, "", "In nats of loss; the mean over its seeds."]
+        without = len(each) - len(measured)
+        is_imported = (task, method) in imported_effects(atlas)
+        missing = NOT_IMPORTED if is_imported else "not measured"
+        note = f" ({plural(without, 'head')} {missing})" if without else ""
+        note += " (imported)" if is_imported else ""
+        lines.append(f"| {_safe(task)}, {method}{note} | {' | '.join(cells)} |")
+    if len(imported_effects(atlas)) < len(atlas.effect_maps):
+        lines += ["", "In nats of loss; the mean over the distinct items of its seeds."]
+    notes = [f"- {_safe(sentence)}" for sentence in qualifications(atlas)]
+    notes += [
+        f"- **doubtful**: {_safe(task)}, {method}: {_safe(doubt.text)}"
+        for task, method in atlas.effect_maps
+        for doubt in effect_doubts(atlas, task, method)
+    ]
+    return [*lines, "", *notes] if notes else lines
+
+
+def _contrasts(atlas: Atlas) -> list[str]:
+    """Held-out figures of both tasks without the gates of a contrast and with them."""
+    names = contrasts_of(atlas)
+    if not names:
+        return []
+    columns = ("keep: NLL", "accuracy", "forget: NLL", "accuracy")
+    lines = [
+        "",
+        "## Which heads does one task need that another does not?",
+        "",
+        f"| contrast | seeds | {' | '.join(columns)} | heads shut: in every seed, on average, in any |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    warnings = []
+    for name in names:
+        summary = summarize_contrast(atlas, name)
+        cells = [
+            f"{summary.before[key]:.2f} → {summary.after[key].mean:.2f}{summary.after[key].brackets()}"
+            if key in summary.before and key in summary.after
+            else ""
+            for key in FIGURES
+        ]
+        shut = ", ".join(f"{summary.shut[over]:.3g}" for over in ("always", "mean", "any"))
+        shown = f"keep {_safe(summary.retain)}, forget {_safe(summary.forget)}"
+        if not summary.forget:  # imported under a name of its own
+            shown = f"{_safe(name)} (imported)"
+        blocks = seed_blocks_text(atlas, name, "contrast")
+        seeds = f"{len(summary.seeds)} ({blocks})" if blocks else str(len(summary.seeds))
+        lines.append(f"| {shown} | {seeds} | {' | '.join(cells)} | {shut} |")
+        warnings += [
+            f"- **doubtful**: {_safe(name)}: {_safe(doubt.text)}" for doubt in contrast_doubts(atlas, name)
+        ]
+    lines += [
+        "",
+        "Held-out items, without the gates → with them: the mean over seeds, in brackets its 95 % interval. "
+        "A head is shut if its gate is below 0.5: the task to forget uses it, or neither task does.",
+    ]
+    return [*lines, "", *warnings] if warnings else lines
 
 
 def _basis(atlas: Atlas) -> list[str]:
@@ -94,7 +156,7 @@ def _basis(atlas: Atlas) -> list[str]:
     lines = ["", "## Before you believe this", ""]
     for task in atlas.tasks:
         lines.append(f"- {_safe(task)}: {made_how(atlas, task)}")
-        lines += [f"  - **doubtful**: {_safe(doubt)}" for doubt in doubts(atlas, task)]
+        lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in doubts(atlas, task)]
     if atlas.validated:
         lines += ["", *SUFFICIENCY_WORDS]
     waiting = [task for task in atlas.tasks if atlas.asks_for(task) and atlas.relation_of(task) is None]

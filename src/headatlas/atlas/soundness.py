@@ -6,7 +6,7 @@ here may be anything: it is shown or handed on, never reckoned with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from headatlas.atlas.validation import ORDERS
 from headatlas.core import DIRECTIONS, AtlasError, ModelSpec
 
-__all__ = ["NOTES", "require_arrays", "require_form"]
+__all__ = ["MOST_HEADS", "NOTES", "require_arrays", "require_form", "require_names"]
 
 #: notes that have a form
 NOTES = ("salient", "causal", "source", "validation")
@@ -24,10 +24,13 @@ _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _TEXT, _NAME = {"type": "string"}, {"type": "string", "minLength": 1, "maxLength": 1000}
 _MAYBE = {"type": ["string", "null"]}
 _NUMBER = {"type": "number"}
+_NUMBERS = {"type": "array", "items": _NUMBER}
 _COUNTS = {"type": "array", "items": {**_WHOLE, "maximum": 100_000}, "maxItems": 100_000}
 _ANY = {"type": "object"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_PAIRS = {"type": "array", "items": {**_TEXTS, "minItems": 2, "maxItems": 2}}
 #: six times those of the largest model that is known
-_HEADS = 100_000
+MOST_HEADS = 100_000
 
 
 def _form(needed: Mapping[str, Any] = {}, **known: Any) -> dict[str, Any]:
@@ -36,7 +39,8 @@ def _form(needed: Mapping[str, Any] = {}, **known: Any) -> dict[str, Any]:
 
 _MODEL = _form(
     {"name": _TEXT, "layers": {**_WHOLE, "maximum": 100_000}, "heads": _COUNTS, "kv_heads": _COUNTS}
-    | {"head_dim": _COUNTS, "hidden": _WHOLE, "vocabulary": _WHOLE, "parameters": _WHOLE, "dtype": _TEXT},
+    | {"head_dim": _COUNTS, "hidden": _WHOLE, "vocabulary": _WHOLE, "dtype": _TEXT}
+    | {"parameters": {**_WHOLE, "type": ["integer", "null"]}},
     architecture=_TEXT,
     model_type=_TEXT,
     revision=_MAYBE,
@@ -53,9 +57,19 @@ _RESOLVED = _form(
     items=_WHOLE,
     source=_TEXT,
 )
+
+
+def _held_out(**more: Any) -> dict[str, Any]:
+    names = [f"{side}{name}" for side in ("", "known_") for name in ("nll", "accuracy", "token_accuracy")]
+    return _form(held_out_nll=_NUMBERS, **dict.fromkeys(names, _NUMBER), **more)
+
+
 _FACTS = _form(
     category=_TEXT,
     imported_from=_TEXT,
+    ignored_columns=_TEXTS,
+    averaged_over=_TEXTS,
+    rows_per_score={**_COUNTS, "minItems": 2, "maxItems": 2},
     max_tokens={"type": ["integer", "null"]},
     spec=_form(source={"type": ["object", "string", "null"]}),
     parts={"type": "object", "additionalProperties": _ANY},
@@ -64,15 +78,27 @@ _RUN = _form(
     {"method": _NAME, "task": _NAME, "identity": _TEXT},
     task_facts=_FACTS,
     settings=_form(given=_ANY, resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
-    baseline={"type": "object", "additionalProperties": _NUMBER},
+    baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}},
     made_with={"type": "object", "additionalProperties": _TEXT},
+)
+_EFFECT_FACTS = _form(
+    items=_WHOLE,
+    nll=_NUMBER,
+    whole=_NUMBER,
+    sum=_NUMBER,
+    points=_NUMBER,
+    completeness_error=_NUMBER,
+    expected_error=_NUMBER,
+    dtype=_MAYBE,
+    prompts={"enum": ["own", "others"]},
+    positions={"enum": ["all", "target"]},
 )
 _FORMS: dict[str, dict[str, Any]] = {
     "atlas": _form({"model": _MODEL, "runs": {"type": "array", "items": _RUN}}),
     "fit": _form(
-        {"facts": _form(nll=_NUMBER, accuracy=_NUMBER, token_accuracy=_NUMBER, seconds=_NUMBER)},
+        {"facts": _held_out(seconds=_NUMBER)},
     ),
-    "effects": _form({"facts": _form(items=_WHOLE, nll=_NUMBER, whole=_NUMBER, sum=_NUMBER)}),
+    "effects": _form({"facts": _EFFECT_FACTS}),
     "scores": _form(
         {
             "facts": _form(
@@ -84,6 +110,9 @@ _FORMS: dict[str, dict[str, Any]] = {
                 k=_WHOLE,
                 whole={"type": "boolean"},
                 source=_TEXT,
+                seeds=_COUNTS,
+                stated_method=_NAME,
+                left_out={"type": "object", "additionalProperties": _PAIRS},
             )
         }
     ),
@@ -96,7 +125,11 @@ _FORMS: dict[str, dict[str, Any]] = {
             "methods": {"type": "array", "items": _NAME, "minItems": 1},
             "counts": _COUNTS,
             "heads": {**_WHOLE, "minimum": 1},
-            "facts": _form(seeds=_COUNTS),
+            "facts": _form(
+                seeds=_COUNTS,
+                groups=_COUNTS,
+                rankings={"type": "object", "additionalProperties": _TEXT},
+            ),
         }
     ),
     "note": _ANY,
@@ -121,11 +154,48 @@ def require_form(kind: str, data: Any, where: Any) -> None:
         model = data["model"]
         if any(len(model[one]) != model["layers"] for one in ("heads", "kv_heads", "head_dim")):
             raise AtlasError(f"{where} is damaged: its model has not a number of heads for every layer.")
-        if sum(model["heads"]) > _HEADS:
-            raise AtlasError(f"{where} is damaged: no model has more than {_HEADS:,} heads.")
+        if sum(model["heads"]) > MOST_HEADS:
+            raise AtlasError(f"{where} is damaged: no model has more than {MOST_HEADS:,} heads.")
         keys = [(run["method"], run["task"]) for run in data["runs"]]
         if len(keys) > len(set(keys)):
             raise AtlasError(f"{where} is damaged: it names a run twice.")
+    require_names(kind, data, where)
+
+
+def require_names(kind: str, data: Mapping[str, Any], where: Any) -> None:
+    """Names reach terminals and Markdown, so they hold printable characters only."""
+    for name in _names(kind, data):
+        if not name.isprintable():
+            raise AtlasError(
+                f"{where}: the name {name[:80]!r} holds control or invisible characters; a name has "
+                "printable characters only."
+            )
+
+
+def _names(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
+    if kind == "atlas":
+        yield from _texts(data["model"])
+        for run in data["runs"]:
+            yield from _texts([run["method"], run["task"], run.get("made_with")])
+            facts, settings = run.get("task_facts", {}), run.get("settings", {})
+            yield from _texts([facts.get(key) for key in ("category", "imported_from", "version", "licence")])
+            parts = facts.get("parts", {})
+            yield from _texts([list(parts), [part.get("task") for part in parts.values()]])
+            yield from _texts(settings.get("resolved"))
+    elif kind == "scores":
+        yield from _texts({key: value for key, value in data["facts"].items() if isinstance(value, str)})
+    elif kind in ("validation", "source", "causal"):
+        yield from _texts(data)
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """All strings in plain data, keys too."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        yield from (text for pair in data.items() for part in pair for text in _texts(part))
+    elif isinstance(data, list | tuple):
+        yield from (text for part in data for text in _texts(part))
 
 
 def require_arrays(kind: str, arrays: Mapping[str, np.ndarray], spec: ModelSpec, where: Any) -> None:
@@ -152,6 +222,14 @@ def require_arrays(kind: str, arrays: Mapping[str, np.ndarray], spec: ModelSpec,
             "by_chance": ("f", ("draws", "shares", "items")),
         },
     }
+    if "per_seed" in arrays:
+        every["scores"]["per_seed"] = ("f", ("seeds", len(DIRECTIONS), layers, heads))
+    if kind == "effects" and "item_values" in arrays:  # imported effects have none
+        every["effects"] |= {
+            "item_values": ("f", ("items", layers, heads)),
+            "items": ("iu", ("items",)),
+            "item_groups": ("iu", ("items",)),
+        }
     free: dict[str, int] = {}
     for name, (kinds, wanted) in every.get(kind, {}).items():
         found = arrays.get(name)

@@ -1,8 +1,9 @@
-"""Would the same map come out again? With fewer seeds, with other seeds, with other items."""
+"""Stability of a map: with fewer seeds, with other seeds, with other items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
@@ -10,11 +11,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.agreement import Interval
 from headatlas.atlas.scores import SCORES, THRESHOLD
-from headatlas.atlas.statistics import DRAWS, jaccard, rank_correlation
+from headatlas.atlas.statistics import jaccard, rank_correlation, rank_correlations
 
-__all__ = ["HALVES", "by_seeds", "facilitating_jaccard", "retest"]
+__all__ = ["HALVES", "HalfOverlap", "by_seeds", "half_overlap", "retest"]
 
 #: runs fitted on one half of the items each
 HALVES = ("retest-a", "retest-b")
@@ -39,12 +39,13 @@ def _apart(values: np.ndarray, size: int) -> float:
     if 2 * size > count:
         return float("nan")
     chosen = list(_choices(count, 2 * size))
-    found = []
-    for both in chosen:
-        for one in _parted(both, size, -(-_CHOICES // len(chosen))):
-            other = [seed for seed in both if seed not in one]
-            found.append(rank_correlation(values[list(one)].mean(axis=0), values[other].mean(axis=0)))
-    return float(np.mean(found))
+    halves = [
+        (half, [seed for seed in both if seed not in half])
+        for both in chosen
+        for half in _parted(both, size, -(-_CHOICES // len(chosen)))
+    ]
+    left, right = (values[np.array(part)].mean(axis=1) for part in zip(*halves, strict=True))
+    return float(np.mean(rank_correlations(left, right)))
 
 
 def _parted(seeds: tuple[int, ...], size: int, most: int) -> list[tuple[int, ...]]:
@@ -66,29 +67,26 @@ def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
     flat = {role: _flat(scores[name]) for role, name in SCORES.items()}
     lines = []
     for size in range(1, count + 1):
-        found = []
-        for chosen in _choices(count, size):
-            line = {}
-            for role, values in flat.items():
-                some = values[list(chosen)] >= threshold
-                line[f"always_{role}"] = float(some.all(axis=0).mean())
-                line[f"any_{role}"] = float(some.any(axis=0).mean())
-            for name in ("facilitation", "interference"):
-                values = flat[_ROLES[name]]
-                mean = values[list(chosen)].mean(axis=0)
-                line[f"{name}_with_all"] = rank_correlation(mean, values.mean(axis=0))
-            found.append(line)
-        apart = {
-            f"{name}_with_others": _apart(flat[_ROLES[name]], size)
-            for name in ("facilitation", "interference")
-        }
-        lines.append({"seeds": size, "choices": len(found), **_means(found), **apart})
+        chosen = np.array(list(_choices(count, size)))  # [choice, seed]
+        line: dict[str, float] = {"seeds": size, "choices": len(chosen)}
+        for role, values in flat.items():
+            reaches = values[chosen] >= threshold
+            line[f"always_{role}"] = float(reaches.all(axis=1).mean())
+            line[f"any_{role}"] = float(reaches.any(axis=1).mean())
+        for name in ("facilitation", "interference"):
+            values = flat[_ROLES[name]]
+            means = values[chosen].mean(axis=1)
+            every = np.broadcast_to(values.mean(axis=0), means.shape)
+            line[f"{name}_with_all"] = _mean_known(rank_correlations(means, every))
+            line[f"{name}_with_others"] = _apart(values, size)
+        lines.append(line)
     return pd.DataFrame(lines)
 
 
-def _means(found: list[dict[str, float]]) -> dict[str, float]:
-    table = pd.DataFrame(found)
-    return {str(name): float(values.mean()) for name, values in table.items()}
+def _mean_known(values: np.ndarray) -> float:
+    """The mean of the values that are not NaN."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _flat(score: xr.DataArray) -> np.ndarray:
@@ -98,31 +96,54 @@ def _flat(score: xr.DataArray) -> np.ndarray:
     return found
 
 
-def facilitating_jaccard(
-    scores: xr.Dataset, threshold: float = THRESHOLD, draws: int = DRAWS
-) -> Interval | None:
-    """The facilitating set (mean score at least the threshold) of seeds drawn with replacement against
-    that of all: Jaccard index, the mean and 95 % of the draws. None with fewer than three seeds."""
+@dataclass(frozen=True, slots=True)
+class HalfOverlap:
+    """How much the facilitating heads of two disjoint sets of `seeds` seeds overlap: the mean Jaccard index,
+    and what `chance` gives two sets of these sizes."""
+
+    seeds: int
+    jaccard: float
+    chance: float
+
+
+def half_overlap(scores: xr.Dataset, threshold: float = THRESHOLD) -> HalfOverlap | None:
+    """The overlap of facilitating sets (mean score at least the threshold) of disjoint halves of the seeds;
+    None with one seed, or if no half has such a head."""
     rows = _flat(scores["facilitation"])
-    if len(rows) < 3:
+    size = len(rows) // 2
+    if not size:
         return None
-    whole = rows.mean(axis=0) >= threshold
+    observed, chance = [], []
+    for seeds in _choices(len(rows), 2 * size):
+        for half in _parted(seeds, size, _CHOICES):
+            rest = [seed for seed in seeds if seed not in half]
+            left, right = (rows[list(part)].mean(axis=0) >= threshold for part in (half, rest))
+            if left.any() or right.any():
+                observed.append(jaccard(left, right))
+                chance.append(_chance_jaccard(int(left.sum()), int(right.sum()), rows.shape[1]))
+    if not observed:
+        return None
+    return HalfOverlap(size, float(np.mean(observed)), float(np.mean(chance)))
 
-    def one(places: np.ndarray) -> float:
-        return jaccard(rows[places].mean(axis=0) >= threshold, whole)
 
-    chance = np.random.default_rng(0)
-    found = [one(chance.integers(len(rows), size=len(rows))) for _ in range(draws)]
-    low, high = np.quantile(found, [0.025, 0.975])
-    return Interval(float(np.mean(found)), float(low), float(high))
+def _chance_jaccard(first: int, second: int, heads: int) -> float:
+    """The expected Jaccard index of two random sets of these sizes."""
+    from scipy import stats  # importing scipy takes a second; most commands do not need it
+
+    both = np.arange(max(0, first + second - heads), min(first, second) + 1)
+    weights = stats.hypergeom.pmf(both, heads, first, second)
+    return float(weights @ (both / (first + second - both)))
 
 
 def retest(one: xr.Dataset, other: xr.Dataset, threshold: float = THRESHOLD) -> dict[str, float]:
     """Two maps of the same task from different items: rank correlations of their mean scores, and the Jaccard
-    index of what is facilitating."""
+    index of what is facilitating, with what chance gives sets of these sizes."""
     found: dict[str, float] = {}
     for name in ("facilitation", "interference"):
         found[name] = rank_correlation(*(_flat(part[name]).mean(axis=0) for part in (one, other)))
     sets = [_flat(part["facilitation"]).mean(axis=0) >= threshold for part in (one, other)]
-    found["jaccard"] = jaccard(*sets) if any(some.any() for some in sets) else float("nan")
+    is_any = any(some.any() for some in sets)
+    first, second = (int(some.sum()) for some in sets)
+    found["jaccard"] = jaccard(*sets) if is_any else float("nan")
+    found["chance"] = _chance_jaccard(first, second, len(sets[0])) if is_any else float("nan")
     return found

@@ -1,59 +1,34 @@
-"""Numbers with their uncertainty: intervals by bootstrap, tests by permutation, many tests at once.
+"""Tests by permutation, intervals that invert them, and many tests at once.
 
-All draws come from seeds that are fixed, so that the same atlas gives the same figures. A p-value by
-permutation counts the observed case among the draws: it is never zero.
+All draws come from fixed seeds, so the same atlas gives the same figures. A permutation p-value counts the
+observed case among the draws, so it is never zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from headatlas.atlas.agreement import Interval
+from headatlas.atlas.interval import LEVEL, Interval
 
 __all__ = [
-    "DRAWS",
     "PERMUTATIONS",
-    "Overlap",
-    "bootstrap",
     "concentration",
-    "correlated",
+    "correlation_interval",
+    "difference_interval",
     "holm",
     "jaccard",
-    "mcnemar",
-    "overlap",
     "permutation_p",
-    "proportion",
     "rank_correlation",
+    "rank_correlations",
     "shuffled_correlation",
+    "standardized_ranks",
+    "tail_p",
 ]
 
-#: bootstrap samples
-DRAWS = 2000
 #: so many that a p-value can stay small when it is adjusted for a page of tests
 PERMUTATIONS = 5000
-
-
-def bootstrap(
-    count: int,
-    statistic: Callable[[np.ndarray], float],
-    *,
-    draws: int = DRAWS,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """`statistic(places)` of all `count` units, and the percentile interval of it over draws with
-    replacement.
-
-    Draws of which the statistic is not defined (NaN) are left out.
-    """
-    chance = np.random.default_rng(seed)
-    found = np.array([statistic(chance.integers(count, size=count)) for _ in range(draws)], dtype=float)
-    found = found[~np.isnan(found)]
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]) if len(found) else (np.nan, np.nan)
-    return Interval(float(statistic(np.arange(count))), float(low), float(high))
 
 
 def permutation_p(
@@ -64,83 +39,82 @@ def permutation_p(
     seed: int = 0,
     sides: str = "two",
 ) -> float:
-    """The share of draws at least as far out as what was observed: above it (`more`), below it (`less`), or
-    twice the smaller of the two (`two`)."""
-    chance = np.random.default_rng(seed)
-    found = np.array([draw(chance) for _ in range(draws)])
-    slack = 1e-12 * max(1.0, abs(observed))  # what differs by rounding alone is as far out
-    more = (1 + (found >= observed - slack).sum()) / (1 + draws)
-    less = (1 + (found <= observed + slack).sum()) / (1 + draws)
+    """`tail_p` of values that `draw` makes one by one."""
+    rng = np.random.default_rng(seed)
+    return tail_p(observed, np.array([draw(rng) for _ in range(draws)]), sides)
+
+
+def tail_p(observed: float, null: np.ndarray, sides: str = "two") -> float:
+    """The mid-p-value of an observed value among null values: above it ("more"), below it ("less"), or twice
+    the smaller of the two ("two").
+
+    Null values equal to the observed one count half, and so does the observed one itself. Counts of heads
+    have many ties, and a test that counts them fully rejects far too rarely.
+    """
+    slack = 1e-12 * max(1.0, abs(observed))  # values that differ only by rounding are equal
+    above, below = (null > observed + slack).sum(), (null < observed - slack).sum()
+    ties = 1 + len(null) - above - below
+    more, less = ((tail + ties / 2) / (1 + len(null)) for tail in (above, below))
     return float({"more": more, "less": less, "two": min(1.0, 2 * min(more, less))}[sides])
+
+
+def correlation_interval(observed: float, null: np.ndarray) -> Interval:
+    """A correlation with the interval that inverts its permutation test.
+
+    On Fisher's z scale the spread of a correlation hardly depends on its size, so the spread under the null
+    is taken for it.
+    """
+    limit = 1 - 1e-9
+    low, high = _mid_quantiles(np.arctanh(np.clip(null, -limit, limit)))
+    center = np.arctanh(np.clip(observed, -limit, limit))
+    return Interval(observed, float(np.tanh(center - high)), float(np.tanh(center - low)))
+
+
+def difference_interval(observed: float, null: np.ndarray) -> Interval:
+    """A difference with the interval that inverts its permutation test; the null has mean zero."""
+    low, high = _mid_quantiles(null)
+    return Interval(observed, float(observed - high), float(observed - low))
+
+
+def _mid_quantiles(null: np.ndarray) -> tuple[float, float]:
+    """The quantiles that bound 95 % of null values, of which equal ones count half, as in `tail_p`."""
+    values, counts = np.unique(np.round(null, 12), return_counts=True)
+    shares = (np.cumsum(counts) - counts / 2) / len(null)
+    low, high = np.interp([(1 - LEVEL) / 2, (1 + LEVEL) / 2], shares, values)
+    return float(low), float(high)
 
 
 def rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
     """Spearman's; NaN where one of the two is constant."""
     one, other = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
-    if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
-        return float("nan")
-    return float(np.clip(_standardised(one) @ _standardised(other), -1, 1))
+    return float(rank_correlations(one[None], other[None])[0]) if len(one) > 1 else float("nan")
 
 
-def _standardised(values: np.ndarray) -> np.ndarray:
-    """Ranks with mean zero and length one."""
-    from scipy import stats  # takes a second, which most commands need not wait for
+def rank_correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """[row]: Spearman's correlation of each row of `one` with the same row of `other`; NaN where one of the
+    two is constant."""
+    products = np.einsum("ij,ij->i", standardized_ranks(one), standardized_ranks(other))
+    correlations: np.ndarray = np.clip(products, -1, 1)
+    return correlations
 
-    ranks = stats.rankdata(values)
-    ranks = ranks - ranks.mean()
-    found: np.ndarray = ranks / np.sqrt(ranks @ ranks)
-    return found
+
+def standardized_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks along the last axis with mean zero and length one; NaN where all values are equal."""
+    from scipy import stats  # importing scipy takes a second; most commands do not need it
+
+    ranks = stats.rankdata(values, axis=-1)
+    ranks = ranks - ranks.mean(axis=-1, keepdims=True)
+    lengths = np.sqrt((ranks**2).sum(axis=-1, keepdims=True))
+    unit: np.ndarray = ranks / np.where(lengths > 0, lengths, np.nan)
+    return unit
 
 
 def shuffled_correlation(
     one: np.ndarray, other: np.ndarray, order: Callable[[np.random.Generator], np.ndarray]
 ) -> Callable[[np.random.Generator], float]:
     """For `permutation_p`: the rank correlation with the second in another order (ranks go along)."""
-    first, second = _standardised(one), _standardised(other)
+    first, second = standardized_ranks(one), standardized_ranks(other)
     return lambda chance: float(first @ second[order(chance)])
-
-
-def proportion(count: int, of: int) -> Interval:
-    """A share with Wilson's interval, which is no point where the share is 0 or 1."""
-    from scipy import stats  # takes a second, which most commands need not wait for
-
-    found = stats.binomtest(count, of).proportion_ci(method="wilson")
-    return Interval(count / of, float(found.low), float(found.high))
-
-
-def correlated(one: np.ndarray, other: np.ndarray, draws: int = 500) -> Interval:
-    """The rank correlation with its interval over units."""
-    return bootstrap(len(one), lambda places: rank_correlation(one[places], other[places]), draws=draws)
-
-
-def mcnemar(one: np.ndarray, other: np.ndarray) -> float:
-    """p of the exact test that two yes/no properties of the same heads are equally frequent."""
-    from scipy import stats  # takes a second, which most commands need not wait for
-
-    first, second = int((one & ~other).sum()), int((~one & other).sum())
-    if first + second == 0:
-        return 1.0
-    return float(stats.binomtest(first, first + second, 0.5).pvalue)
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """How many heads two sets share, how many chance would give them, and the p of more than that."""
-
-    both: int
-    expected: float
-    jaccard: float
-    p: float
-
-
-def overlap(one: np.ndarray, other: np.ndarray) -> Overlap:
-    """Two sets of heads, as yes/no over all heads, against sets of their sizes drawn at random."""
-    from scipy import stats  # takes a second, which most commands need not wait for
-
-    count, first, second = len(one), int(one.sum()), int(other.sum())
-    both = int((one & other).sum())
-    p = float(stats.hypergeom.sf(both - 1, count, first, second))
-    return Overlap(both, first * second / count, jaccard(one, other), min(p, 1.0))
 
 
 def jaccard(one: np.ndarray, other: np.ndarray) -> float:
@@ -149,11 +123,12 @@ def jaccard(one: np.ndarray, other: np.ndarray) -> float:
     return float((one & other).sum() / either) if either else 1.0
 
 
-def concentration(columns: np.ndarray, chosen: np.ndarray, width: int) -> float:
-    """How unevenly the chosen heads are spread over the head columns: the variance of the counts over their
-    mean (1 is what chance gives, about)."""
-    counts = np.bincount(columns[chosen], minlength=width)
-    return float(counts.var() / counts.mean()) if counts.mean() else float("nan")
+def concentration(counts: np.ndarray) -> np.ndarray:
+    """[...]: how unevenly heads are spread over head columns, from `counts` [..., column]: the variance of
+    the counts over their mean (about 1 by chance)."""
+    means = counts.mean(axis=-1)
+    ratio: np.ndarray = counts.var(axis=-1) / np.where(means > 0, means, np.nan)
+    return ratio
 
 
 def holm(p_values: Mapping[str, float] | Sequence[float]) -> list[float]:

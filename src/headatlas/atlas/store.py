@@ -31,9 +31,9 @@ from headatlas.atlas.layout import (
     write_whole,
     writing,
 )
-from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
-from headatlas.atlas.soundness import NOTES, require_arrays, require_form
-from headatlas.core import AtlasError, ModelSpec, StoreError
+from headatlas.atlas.records import EffectMap, Fit, ItemEffects, Run, ScoreMap
+from headatlas.atlas.soundness import NOTES, require_arrays, require_form, require_names
+from headatlas.core import AtlasError, ModelSpec, StoreError, parse_json, require_path
 
 __all__ = ["Store", "is_sound_file", "locked"]
 
@@ -56,9 +56,9 @@ class Store:
     @classmethod
     def open(cls, root: str | Path) -> Store:
         """Read `atlas.json`."""
-        root = Path(root)
+        root = require_path("the folder of an atlas", root)
         try:
-            data = json.loads((root / ATLAS).read_text(encoding="utf-8"))
+            data = parse_json((root / ATLAS).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             if not root.exists():
                 raise AtlasError(f"there is no folder {root}.") from None
@@ -67,8 +67,9 @@ class Store:
             ) from None
         except OSError as error:
             raise AtlasError(f"{root / ATLAS} cannot be read: {error.strerror or error}.") from None
-        except ValueError:
-            raise AtlasError(f"{root / ATLAS} is damaged: it is not JSON.") from None
+        except ValueError as error:
+            reason = str(error) if "nested" in str(error) else "it is not JSON"
+            raise AtlasError(f"{root / ATLAS} is damaged: {reason}.") from None
         schema = data.get("schema") if isinstance(data, dict) else None
         if not isinstance(schema, int):
             raise AtlasError(f"{root / ATLAS} was not written by headatlas: it has no schema number.")
@@ -100,16 +101,20 @@ class Store:
 
     @classmethod
     @contextmanager
-    def writing(cls, root: str | Path, spec: ModelSpec) -> Iterator[Store]:
-        """The folder for writing, made if it is not there. One process at a time."""
+    def writing(cls, root: str | Path, spec: ModelSpec | None) -> Iterator[Store]:
+        """The folder for writing, created for `spec` if it does not exist. One process at a time.
+
+        None opens an existing atlas whatever its model is, for results that come without a model.
+        """
         root = Path(root)
         cls.require_writable(root)
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
         with locked(root):
-            if cls.exists(root):
+            if spec is None or cls.exists(root):
                 store = cls.open(root)
-                store.require_same_model(spec)
+                if spec is not None:
+                    store.require_same_model(spec)
             else:
                 store = cls(root, spec, {})
                 store.save()
@@ -119,9 +124,15 @@ class Store:
 
     def require_same_model(self, spec: ModelSpec) -> None:
         """The same weights, in whatever dtype: each run says its own."""
-        ours, theirs = self.spec, spec
-        if (ours.content_hash, ours.shape) != (theirs.content_hash, theirs.shape):
-            raise AtlasError(f"{self.root} maps {ours.name}, whose weights are not those of {theirs.name}.")
+        if self.spec.has_same_weights(spec):
+            return
+        for one in (self.spec, spec):
+            if one.content_hash is None:
+                raise AtlasError(
+                    f"{self.root} cannot be continued: the weights of {one.name} could not be read, so "
+                    "nothing shows that both are the same model; choose a new --out."
+                )
+        raise AtlasError(f"{self.root} maps {self.spec.name}, whose weights are not those of {spec.name}.")
 
     def save(self) -> None:
         """Write `atlas.json`."""
@@ -130,6 +141,7 @@ class Store:
             "model": self.spec.to_json(),
             "runs": [run.to_json() for run in self.runs.values()],
         }
+        require_names("atlas", data, self.root / ATLAS)
         text = json.dumps(data, indent=1, ensure_ascii=False)
 
         def write(draft: Path) -> None:
@@ -231,6 +243,9 @@ class Store:
             "facts": dict(effects.facts),
         }
         arrays = {name: np.ascontiguousarray(getattr(effects, name)) for name in ("values", "errors")}
+        if effects.per_item is not None:
+            item = effects.per_item
+            arrays |= {"item_values": item.values, "items": item.items, "item_groups": item.groups}
         _save(effect_path(self.root, effects.method, effects.task, effects.seed), arrays, about)
 
     def read_effects(self, run: Run) -> list[EffectMap]:
@@ -242,7 +257,11 @@ class Store:
                 raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
             self._require("effects", arrays, about, path)
             values = arrays["values"], arrays["errors"]
-            found.append(EffectMap(run.method, run.task, seed, run.identity, *values, facts=about["facts"]))
+            names = ("item_values", "items", "item_groups")
+            per_item = ItemEffects(*(arrays[name] for name in names)) if names[0] in arrays else None
+            found.append(
+                EffectMap(run.method, run.task, seed, run.identity, *values, about["facts"], per_item)
+            )
         return found
 
     # scores of relations, and notes
@@ -256,7 +275,10 @@ class Store:
             "facts": dict(scores.facts),
         }
         path = score_path(self.root, scores.method, scores.relation)
-        _save(path, {"values": np.ascontiguousarray(scores.values)}, about)
+        arrays = {"values": scores.values}
+        if scores.per_seed is not None:
+            arrays["per_seed"] = scores.per_seed
+        _save(path, {name: np.ascontiguousarray(values) for name, values in arrays.items()}, about)
 
     def read_scores(self, run: Run) -> ScoreMap | None:
         """The scores of a run; None if they are not there yet."""
@@ -267,7 +289,10 @@ class Store:
         if (about.get("identity"), about.get("relation")) != (run.identity, run.task):
             raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
         self._require("scores", arrays, about, path)
-        return ScoreMap(run.method, run.task, run.identity, arrays["values"], about["facts"])
+        per_seed, facts = arrays.get("per_seed"), about["facts"]
+        if per_seed is not None and len(per_seed) != max(1, len(facts.get("seeds", ()))):
+            raise AtlasError(f"{path} is damaged: it does not name the seeds of its scores.")
+        return ScoreMap(run.method, run.task, run.identity, arrays["values"], facts, per_seed)
 
     def write_note(self, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """What is known of all heads together; `name` is a plain word."""
@@ -369,7 +394,7 @@ def is_sound_file(path: Path) -> bool:
 def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})["headatlas"])
+            about = parse_json((file.metadata() or {})["headatlas"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except PermissionError as error:
         raise AtlasError(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,35 +1,44 @@
-"""How far can a map be believed? What was measured with heads kept, taken away and switched off, in numbers.
+"""How far a map can be believed: losses with heads kept, taken away and switched off, in numbers.
 
-The metric of a gate set is the mean log-probability of the targets over held-out items. *Faithfulness* of
-a set of heads is (metric − metric of no heads) / (metric of all heads − metric of no heads).
+The metric of a gate set is the mean log-probability of the targets over held-out items, in nats. A method
+ranks the heads; the curves run over the share of heads kept (or taken away), the best first.
 
-    sufficiency   the area under faithfulness over the share of heads that is kept, the best first: higher
-                  is better, above 1 where the model does better without the rest
-    distance      the area between faithfulness and 1: lower is better
-    necessity     1 − the area under faithfulness over the share that is taken away, the best first: higher is
-                  better
+    sufficiency   the mean gain over no heads along the curve of heads kept: higher is better
+    distance      the mean distance from the whole model along that curve: lower is better
+    necessity     the mean loss against the whole model along the curve of heads taken away: higher is better
+
+All three are areas in nats. Divided by the gap (metric of all heads − metric of no heads) they are areas
+under *faithfulness*, (metric − metric of no heads) / gap. Faithfulness means nothing where the gap is not
+positive, so areas are normalized only where the 95 % interval of the gap lies above 0.
+
+Intervals count two sources of variation: held-out items, with each of their groups left out, and the ranking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.agreement import Interval
+from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
 from headatlas.atlas.layout import slug
-from headatlas.atlas.statistics import DRAWS, bootstrap
+from headatlas.core import AtlasError
 
-__all__ = ["ORDERS", "SHARES", "Validation", "faithfulness", "validation_name"]
+__all__ = ["FIGURES", "ORDERS", "SHARES", "Validation", "faithfulness", "validation_name"]
 
 #: shares of the heads at which the curves are measured
 SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 #: the scores by which heads are switched off from G+
 ORDERS = ("facilitation", "irrelevance", "interference")
+#: the scatter of independent rankings is not reduced below this share of it
+_LEAST_KEPT = 0.1
+#: figure -> the side that it is measured on
+FIGURES = {"sufficiency": "keep", "distance": "keep", "necessity": "drop"}
 
 
 def validation_name(task: str) -> str:
@@ -38,20 +47,23 @@ def validation_name(task: str) -> str:
 
 
 def faithfulness(metric: np.ndarray, none: float, full: float) -> np.ndarray:
-    """0 where the metric is that of no heads, 1 where it is that of all; NaN if these are the same."""
+    """0 where the metric is that of no heads, 1 where it is that of all; NaN unless all heads beat none."""
     gap = full - none
-    return (metric - none) / gap if gap else np.full_like(np.asarray(metric, dtype=float), np.nan)
+    return (metric - none) / gap if gap > 0 else np.full_like(np.asarray(metric, dtype=float), np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validation:
     """What `headatlas validate` measured of one task.
 
-    Losses are per held-out item: `keep` and `drop` [method, share, item], with the heads that a method
+    Losses are per held-out item: `keep` and `drop` [curve, share, item], with the heads that a method
     puts first kept alone, or taken away; `off` [seed, order, share, item], switched off one after another
     from the G+ of each seed in the order of each score; `by_chance` [draw, share, item], in random orders.
-    Shares are those of `counts` heads among `heads`; random rankings stand among the methods as "random
-    1", ….
+    Shares are those of `counts` heads among `heads`.
+
+    `methods` names the curves. "gating" is the ranking of a method; "gating 1", "gating 2", … are its
+    rankings with a part of its data left out, which tell how much the ranking varies. "random 1", … are
+    random orders, whose mean is "random".
     """
 
     task: str
@@ -65,15 +77,22 @@ class Validation:
     off: np.ndarray
     by_chance: np.ndarray
     facts: Mapping[str, Any]
+    _gap: list[Interval] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def from_note(cls, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> Validation:
         names = ("keep", "drop", "keep_right", "drop_right", "off", "by_chance")
         parts = {name: arrays[name].astype(float) for name in names}
-        return cls(
+        validation = cls(
             about["task"], tuple(about["methods"]), tuple(about["counts"]), int(about["heads"]),
             facts=about["facts"], **parts,
         )  # fmt: skip
+        if len(validation.groups) != validation.items:
+            raise AtlasError(
+                f"the validation of {validation.task!r} is damaged: {len(validation.groups)} groups for "
+                f"{validation.items} items."
+            )
+        return validation
 
     @property
     def shares(self) -> np.ndarray:
@@ -83,87 +102,174 @@ class Validation:
     def items(self) -> int:
         return int(self.keep.shape[-1])
 
+    @property
+    def groups(self) -> np.ndarray:
+        """[item]: items with the same number share a prompt or a template and are drawn together."""
+        return np.asarray(self.facts.get("groups", range(self.items)), dtype=int)
+
+    @property
+    def independent(self) -> int:
+        """How many groups of items there are."""
+        return len(np.unique(self.groups))
+
+    @property
+    def gap(self) -> Interval:
+        """The metric of all heads less that of no heads, in nats, with its interval over items."""
+        if not self._gap:
+            each = self.keep[0][0] - self.keep[0][-1]
+            self._gap.append(
+                jackknife(self.items, lambda index: float(each[index].mean()), groups=self.groups)
+            )
+        return self._gap[0]
+
+    @property
+    def is_normalized(self) -> bool:
+        """True if all heads are clearly better than none, so that faithfulness means something."""
+        return self.gap.low is not None and self.gap.low > 0
+
     def named(self) -> list[str]:
-        """The methods, the random rankings as one."""
-        return list(dict.fromkeys("random" if one.startswith("random ") else one for one in self.methods))
+        """The methods, without their numbered rankings."""
+        return list(dict.fromkeys(name.partition(" ")[0] for name in self.methods))
 
-    def _of(self, method: str, losses: np.ndarray) -> np.ndarray:
-        """[share, item]; of the random rankings their mean."""
-        chosen = [
-            place
-            for place, name in enumerate(self.methods)
-            if name == method or (method == "random" and name.startswith("random "))
-        ]
-        found: np.ndarray = losses[chosen].mean(axis=0)
-        return found
+    def _rankings(self, method: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """([share, item], [ranking, share, item]): by the ranking of a method, and by its numbered ones."""
+        numbered = values[[name.startswith(f"{method} ") for name in self.methods]]
+        if method in self.methods:
+            return values[self.methods.index(method)], numbered
+        return numbered.mean(axis=0), numbered
 
-    def curve(self, method: str, side: str = "keep", items: Sequence[int] | None = None) -> np.ndarray:
-        """[share]: faithfulness with the heads that the method puts first kept (or taken away: "drop")."""
-        chosen = slice(None) if items is None else list(items)
-        losses = self._of(method, self.keep if side == "keep" else self.drop)[:, chosen]
-        ends = self.keep[0][:, chosen]  # no heads, all heads: the same for every method
-        return faithfulness(-losses.mean(axis=1), -float(ends[0].mean()), -float(ends[-1].mean()))
+    def gain(self, method: str, side: str = "keep") -> np.ndarray:
+        """[share]: nats gained over no heads, with the heads that the method puts first kept (or taken away:
+        "drop")."""
+        losses, _ = self._rankings(method, self.keep if side == "keep" else self.drop)
+        gained: np.ndarray = self.keep[0][0].mean() - losses.mean(axis=1)
+        return gained
+
+    def curve(self, method: str, side: str = "keep") -> np.ndarray:
+        """[share]: the same as faithfulness; NaN where it is not normalized."""
+        gained = self.gain(method, side)
+        return gained / self.gap.mean if self.is_normalized else np.full_like(gained, np.nan)
 
     def accuracy(self, method: str, side: str = "keep") -> np.ndarray:
         """[share]: the share of target tokens that are the top choice."""
-        right = self.keep_right if side == "keep" else self.drop_right
-        found: np.ndarray = self._of(method, right).mean(axis=1)
-        return found
+        right, _ = self._rankings(method, self.keep_right if side == "keep" else self.drop_right)
+        share: np.ndarray = right.mean(axis=1)
+        return share
 
-    def sufficiency(self, method: str, draws: int = DRAWS) -> Interval:
-        return self._area(method, "keep", lambda curve: curve, draws)
+    def sufficiency(self, method: str, *, nats: bool = False) -> Interval:
+        return self.measure("sufficiency", method, nats=nats)
 
-    def distance(self, method: str, draws: int = DRAWS) -> Interval:
-        return self._area(method, "keep", lambda curve: np.abs(1 - curve), draws)
+    def distance(self, method: str, *, nats: bool = False) -> Interval:
+        return self.measure("distance", method, nats=nats)
 
-    def necessity(self, method: str, draws: int = DRAWS) -> Interval:
-        return self._area(method, "drop", lambda curve: 1 - curve, draws)
+    def necessity(self, method: str, *, nats: bool = False) -> Interval:
+        return self.measure("necessity", method, nats=nats)
 
-    def _area(self, method: str, side: str, what: Any, draws: int) -> Interval:
-        def area(places: np.ndarray) -> float:
-            return float(np.trapezoid(what(self.curve(method, side, places.tolist())), self.shares))
-
-        return bootstrap(self.items, area, draws=draws)
-
-    def difference(self, one: str, other: str, draws: int = DRAWS) -> Interval:
+    def difference(self, one: str, other: str, *, nats: bool = False) -> Interval:
         """Sufficiency of one method less that of another, on the same items."""
+        return self.measure("sufficiency", one, less=other, nats=nats)
 
-        def area(places: np.ndarray) -> float:
-            curves = (self.curve(method, "keep", places.tolist()) for method in (one, other))
-            return float(np.trapezoid(next(curves) - next(curves), self.shares))
+    def measure(self, figure: str, method: str, *, less: str | None = None, nats: bool = False) -> Interval:
+        """One of `FIGURES` of a method (less that of another), normalized or in nats, with its 95 % interval
+        over groups of items and over rankings. NaN if it cannot be normalized."""
+        if not nats and not self.is_normalized:
+            return Interval(float("nan"))
+        losses = self.keep if FIGURES[figure] == "keep" else self.drop
+        none, full, shares = self.keep[0][0], self.keep[0][-1], self.shares
 
-        return bootstrap(self.items, area, draws=draws)
+        def areas(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+            """[...], from losses [..., share, item]."""
+            gap = 1.0 if nats else float(none[index].mean() - full[index].mean())
+            if gap <= 0:  # all heads are no better than none on these items
+                return np.full(values.shape[:-2], np.nan)
+            loss = values[..., index].mean(axis=-1)
+            heights = _heights(figure, loss, none[index].mean(), full[index].mean())
+            return np.asarray(np.trapezoid(heights, shares)) / gap
 
-    def table(self, draws: int = DRAWS) -> pd.DataFrame:
-        """One line per method, the most sufficient first; each figure with its 95 % interval over items."""
+        signed = [(1, self._rankings(method, losses))]
+        signed += [] if less is None else [(-1, self._rankings(less, losses))]
+
+        def total(index: np.ndarray) -> float:
+            return sum(sign * float(areas(values, index)) for sign, (values, _) in signed)
+
+        spreads = [jackknife_spread(self.items, total, groups=self.groups)]
+        spreads += [
+            _ranking_spread(partial(areas, numbered), self.groups, left_out=name in self.methods)
+            for name, (_, (_, numbered)) in zip((method, less), signed, strict=False)
+        ]
+        interval = _interval(total(np.arange(self.items)), spreads)
+        if figure == "distance" and less is None and interval.low is not None:
+            return replace(interval, low=max(interval.low, 0.0))
+        return interval
+
+    def records(self) -> list[dict[str, Any]]:
+        """A line per method, the most sufficient first; each figure in nats and normalized (None where it
+        cannot be), with its 95 % interval, and what the interval counts."""
         lines = []
         for method in self.named():
-            found = {
-                "sufficiency": self.sufficiency(method, draws),
-                "distance": self.distance(method, draws),
-                "necessity": self.necessity(method, draws),
-            }
             line: dict[str, Any] = {"method": method}
-            for name, value in found.items():
-                line |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
-            lines.append(line)
-        return pd.DataFrame(lines).sort_values("sufficiency", ascending=False, ignore_index=True)
+            for figure in FIGURES:
+                for suffix in ("", "_nats"):
+                    value = self.measure(figure, method, nats=bool(suffix))
+                    name = figure + suffix
+                    line[name] = None if np.isnan(value.mean) else value.mean
+                    line |= {f"{name}_low": value.low, f"{name}_high": value.high}
+            lines.append({**line, "varies": self.varies(method)})
+        return sorted(lines, key=lambda line: -line["sufficiency_nats"])
 
-    def change(self, order: str, share: float, draws: int = DRAWS) -> Interval:
+    def table(self) -> pd.DataFrame:
+        """`records` as a table."""
+        return pd.DataFrame(self.records())
+
+    def varies(self, method: str) -> str:
+        """What the intervals of a method count: "items and seeds", or "items only"."""
+        if len(self._rankings(method, self.keep)[1]) < 2:
+            return "items only"
+        of = self.facts.get("rankings", {}).get(method, "random orders" if method == "random" else "rankings")
+        return f"items and {of}"
+
+    def interval_words(self) -> str:
+        """What the intervals count, in a sentence."""
+        counted: dict[str, list[str]] = {}
+        for method in self.named():
+            counted.setdefault(self.varies(method), []).append(method)
+        parts = [f"{what} ({', '.join(methods)})" for what, methods in counted.items()]
+        return f"95 % intervals over {'; '.join(parts)}."
+
+    def item_words(self) -> str:
+        """ "48 held-out items", or "48 held-out items in 4 groups" if some are not independent."""
+        words = f"{self.items} held-out item{'s' * (self.items != 1)}"
+        if self.independent == self.items:
+            return words
+        return f"{words} in {self.independent} group{'s' * (self.independent != 1)}"
+
+    def why_not_normalized(self) -> str:
+        """Why there is no faithfulness; empty if there is."""
+        if self.is_normalized:
+            return ""
+        return (
+            "not normalized: the whole model is not clearly better than no heads "
+            f"({self.gap.mean:+.2f}{self.gap.brackets('+.2f')} nats)"
+        )
+
+    def change(self, order: str, share: float) -> Interval:
         """Of the target log-probability from G+ (mean over seeds) with about that share of heads switched
-        off, the first by one of `ORDERS`."""
-        place = int(np.abs(self.shares - share).argmin())
-        some = self.off[:, ORDERS.index(order)]
-        each = -(some[:, place] - some[:, 0]).mean(axis=0)
-        return bootstrap(self.items, lambda places: float(each[places].mean()), draws=draws)
+        off, the first by one of `ORDERS`; the interval is over items and seeds."""
+        nearest = int(np.abs(self.shares - share).argmin())
+        by_order = self.off[:, ORDERS.index(order)]
+        change = by_order[:, 0] - by_order[:, nearest]  # [seed, item]
+        each = change.mean(axis=0)
+        over_items = jackknife_spread(self.items, lambda index: float(each[index].mean()), groups=self.groups)
+        over_seeds = _ranking_spread(lambda index: change[:, index].mean(axis=1), self.groups, left_out=False)
+        return _interval(float(each.mean()), [over_items, over_seeds])
 
     def ablation(self) -> xr.Dataset:
         """The change of the target log-probability from G+ as heads are switched off: `change` [order,
-        share], the mean over seeds and items, and over random orders `low`, `middle` and `high` [share]
-        (2.5, 50 and 97.5 % of the draws)."""
+        share], the mean over seeds and items, and over random orders `low`, `middle` and `high` [share]: a
+        new random order lies between `low` and `high` in 95 % of the cases, given 39 draws or more."""
         change = -(self.off - self.off[:, :, :1]).mean(axis=(0, 3))
         chance = -(self.by_chance - self.by_chance[:, :1]).mean(axis=2)
-        low, middle, high = np.quantile(chance, [0.025, 0.5, 0.975], axis=0)
+        low, middle, high = np.quantile(chance, [0.025, 0.5, 0.975], axis=0, method="weibull")
         shares = self.shares
         return xr.Dataset(
             {
@@ -174,3 +280,44 @@ class Validation:
             },
             coords={"order": list(ORDERS), "share": shares},
         )
+
+
+def _heights(figure: str, loss: np.ndarray, none: float, full: float) -> np.ndarray:
+    """What one of `FIGURES` averages, from the mean losses [share], of no heads and of all heads."""
+    if figure == "sufficiency":
+        return none - loss
+    return np.abs(loss - full) if figure == "distance" else loss - full
+
+
+def _ranking_spread(
+    figures: Callable[[np.ndarray], np.ndarray], groups: np.ndarray, *, left_out: bool
+) -> Spread | None:
+    """How much rankings move a figure; `figures(index)` are its values by several rankings on some items.
+
+    With `left_out` each ranking leaves out one part of the data (jackknife). Otherwise rankings are
+    independent and the figure is their mean. Rankings also scatter because items are few; that part is in the
+    spread over items already and is subtracted. None with fewer than two rankings or groups.
+    """
+    labels = np.unique(groups)
+    values = figures(np.arange(len(groups)))
+    count = len(values)
+    if count < 2 or len(labels) < 2:
+        return None
+    without = np.array([figures(np.flatnonzero(groups != label)) for label in labels])  # [group, ranking]
+    apart, apart_without = (part - part.mean(axis=-1, keepdims=True) for part in (values, without))
+    by_items = float(((apart - apart_without) ** 2).sum()) * (len(labels) - 1) / len(labels)
+    squares = float((apart**2).sum())
+    kept = max(1 - by_items / squares, 0.0) if squares else 1.0
+    if left_out:
+        # Ranks jump, so a jackknife overstates this variance: not with 2 parts, by half and more with 4 or 5
+        # (tests/calibration). There one more degree of freedom makes up for it.
+        return Spread(kept * squares * (count - 1) / count, count if count > 3 else count - 1)
+    # Two rankings cannot tell how much of their scatter comes from the items.
+    kept = max(kept, _LEAST_KEPT) if count > 2 else 1.0
+    return Spread(kept * squares / (count - 1) / count, kept**1.5 * (count - 1))  # as uncertain as the whole
+
+
+def _interval(estimate: float, spreads: Sequence[Spread | None]) -> Interval:
+    """The interval over items, which come first, and rankings; none if the items cannot give one."""
+    known = [spread for spread in spreads if spread is not None]
+    return Interval(estimate) if spreads[0] is None else spread_interval(estimate, known)

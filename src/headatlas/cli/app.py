@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -32,6 +33,7 @@ from headatlas.cli.report import report
 from headatlas.cli.share import share
 from headatlas.cli.table import table
 from headatlas.cli.validate import validate
+from headatlas.core import escape_unprintable
 
 __all__ = ["app", "main"]
 
@@ -97,6 +99,9 @@ def options(
 
 def main() -> None:
     """Entry point of the command `headatlas`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # "→" is not in every encoding
+            stream.reconfigure(errors="backslashreplace")
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv[1:])  # allowed anywhere on the line
     try:
@@ -110,8 +115,8 @@ def main() -> None:
             console.print("[bold red]error:[/]", escape(str(error)))
             sys.exit(error.exit_code)
         if isinstance(error, OSError):  # a full disk, a closed pipe
-            console.print("[bold red]error:[/]", escape(str(error)))
+            console.print("[bold red]error:[/]", escape(escape_unprintable(str(error))))
             sys.exit(1)
-        reason = f"{type(error).__name__}: {error}"
+        reason = escape_unprintable(f"{type(error).__name__}: {error}")
         console.print("[bold red]error:[/]", escape(reason), "(this is a defect; --debug shows where)")
         sys.exit(1)

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.options import AsJson
+from headatlas.cli.show import show_table
+from headatlas.core import require_share
 
 if TYPE_CHECKING:
     from headatlas.atlas import Comparison
@@ -44,8 +46,7 @@ def compare(
     if out is not None and len(pairs) > 1:
         named = ", ".join(name for name, _ in pairs)
         raise RequestError(f"a figure is of one task, and both have {named}: give one with --task.")
-    if not 0 < threshold <= 1:
-        raise RequestError(f"threshold is {threshold}; it lies between 0 and 1.")
+    require_share("threshold", threshold)
     if page is not None and second is first:
         raise RequestError("the page of an atlas compares its tasks already: 'headatlas page'.")
     found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
@@ -69,23 +70,29 @@ def compare(
 def _show(console: Console, found: Comparison) -> None:
     names = [f"{name}, {task}" for name, task in zip(found.names, found.tasks, strict=True)]
     console.print(f"[bold]{escape(names[0])}[/] and [bold]{escape(names[1])}[/]")
-    over = "heads" if found.by_heads else "tenths of the depth (the models have different shapes)"
+    for note in found.shared:
+        console.print(f"[yellow]not independent:[/] {escape(note)}")
+    over = "over heads" if found.by_heads else "of the profiles over depth (the models have different shapes)"
     for score, interval in found.correlation.items():
         if interval is None:
             console.print(f"{score}: the same everywhere in one of the two")
             continue
+        p = found.p[score]
         console.print(
-            f"{score}: rank correlation {interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}] "
-            f"over {over}, p {found.p[score]:.2g}"
+            f"{score}: rank correlation {interval.mean:+.2f}{interval.brackets('+.2f')} {over}"
+            f"{'' if p is None else f', p {p:.2g}'}"
         )
+    drawn = "intervals leave out whole layers; " if found.by_heads else ""
+    console.print(f"[dim]{drawn}{found.test}[/]")
+    console.print(f"[bold]verdict:[/] {escape(found.verdict)}")
     if found.roles is None:
         return
     console.print(f"the same role: {100 * (found.same or 0):.0f} % of the heads, by the mean over seeds")
     within = [None if share is None else f"{100 * share:.0f} %" for share in found.within or ()]
-    if found.between is not None and all(within):
+    if found.between is not None:
         console.print(
-            f"single seeds have the same role in {100 * found.between:.0f} % of the heads between the two, "
-            f"and in {within[0]} and {within[1]} within each (two different ones)"
+            f"different single seeds have the same role in {100 * found.between:.0f} % of the heads between "
+            f"the two, and within each in {within[0] or 'no pair'} and {within[1] or 'no pair'}"
         )
     changes = {pair: count for pair, count in found.roles.items() if pair[0] != pair[1]}
     if changes:
@@ -94,7 +101,7 @@ def _show(console: Console, found: Comparison) -> None:
             shown.add_column(title, justify="right" if title == "heads" else "left")
         for (here, there), count in sorted(changes.items(), key=lambda pair: -pair[1]):
             shown.add_row(here, there, str(count))
-        console.print(shown)
+        show_table(console, shown)
     changed = [one for one in found.changed[:5] if one[1] != one[2]]
     words = ", ".join(f"{head} ({here:+.2f} → {there:+.2f})" for head, here, there in changed)
     console.print(f"changed most (facilitation less interference): {words or 'no head at all'}")

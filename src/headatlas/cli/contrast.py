@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.loading import load_shown
+from headatlas.cli.map import show_doubts
 from headatlas.cli.options import (
     AsJson,
     Device,
@@ -24,6 +25,7 @@ from headatlas.cli.options import (
     TrustTaskCode,
 )
 from headatlas.cli.progress import ShownProgress
+from headatlas.cli.show import show_table
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -52,6 +54,7 @@ def contrast(
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
     from headatlas import contrast_heads
+    from headatlas.atlas import contrast_doubts
     from headatlas.method import resolve
     from headatlas.run import contrast_name, contrasted, require_sound
 
@@ -59,7 +62,7 @@ def contrast(
     tasks = list(contrasted(retain, forget, trust_task_code).values())
     require_sound(tasks, max_tokens, out, resume)
     loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
-    with ShownProgress(quiet=as_json) as progress:
+    with ShownProgress(quiet=as_json, out=out) as progress:
         atlas = contrast_heads(
             loaded,
             *tasks,
@@ -74,23 +77,30 @@ def contrast(
         )
     name = contrast_name(tasks[0].name, tasks[1].name)
     found = _figures(atlas, name)
+    found["doubts"] = [doubt.to_json() for doubt in contrast_doubts(atlas, name)]
     if as_json:
         typer.echo(json.dumps(found))
         return
     _show(found, {"retain": tasks[0].name, "forget": tasks[1].name}, out)
+    show_doubts(Console(soft_wrap=True, highlight=False), {name: contrast_doubts(atlas, name)})
 
 
 def _figures(atlas: Atlas, name: str) -> dict[str, Any]:
     fits = {seed: atlas.fit(name, seed, "retain", "contrast") for seed in atlas.seeds(name, "contrast")}
+    baseline = atlas.run(name, "contrast").baseline
     return {
         "contrast": name,
-        "ungated": dict(atlas.run(name, "contrast").baseline),
+        "ungated": {key: baseline[key] for key in _UNGATED if key in baseline},
         "gated": {seed: {key: fit.facts[key] for key in _KEYS} for seed, fit in fits.items()},
         "heads_shut": {seed: int((fit.gates < 0.5).sum()) for seed, fit in fits.items()},
     }
 
 
 _KEYS = ("retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy")
+_UNGATED = (
+    *_KEYS,
+    *(f"{side}_{name}" for side in ("retain", "forget") for name in ("token_accuracy", "rows")),
+)
 
 
 def _show(found: dict[str, Any], names: dict[str, str], out: str) -> None:
@@ -106,7 +116,7 @@ def _show(found: dict[str, Any], names: dict[str, str], out: str) -> None:
             f"seed {seed}", *(f"{figures[key]:.2f}" for key in _KEYS), str(found["heads_shut"][seed])
         )
     console = Console(soft_wrap=True, highlight=False)
-    console.print(table)
+    show_table(console, table)
     rows = [found["ungated"].get(f"{side}_rows") for side in names]
     if all(rows):
         console.print(f"[dim]measured on {rows[0]} and {rows[1]} held-out items[/]")

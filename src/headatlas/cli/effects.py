@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.loading import introduced
-from headatlas.cli.progress import ShownProgress, counted
+from headatlas.cli.progress import ShownProgress, counted, saved_in
 from headatlas.core import EFFECT_METHODS, Head
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _WHOLE = {
     "attribute": "all heads shut",
     "mediate": "what the corruption costs",
 }
-#: integrated gradients whose sum is farther from the whole than this share of it are rough
-_ROUGH = 0.25
 
 
 def show_effects(
@@ -48,7 +46,9 @@ def show_effects(
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
         console.print(f"{introduced(loaded)}; {method}: {EFFECT_METHODS[method]}")
-    with ShownProgress(as_json, tasks=[one.name for one in tasks]) as progress:
+    with ShownProgress(
+        as_json, tasks=[one.name for one in tasks], out=saved_in(out, given.get("executor"))
+    ) as progress:
         atlas = map_heads(loaded, tasks, method=method, out=out, resume=resume, progress=progress, **given)
     found = [_described(atlas, task.name, method) for task in tasks]
     if as_json:
@@ -57,16 +57,18 @@ def show_effects(
     for one in found:
         _show(console, one)
     if any(one["error"] is not None for task in found for one in task["heads"]):
-        console.print("[dim]  ± standard error over items[/]")
+        counts = [one["distinct_items"] for one in found]
+        over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
+        console.print(f"[dim]  ± standard error over {over}[/]")
 
 
 def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
-    found = atlas.effects(task, method)
-    seeds = found.seed.values.tolist()
-    errors: np.ndarray = np.sqrt((found["error"].values ** 2).sum(axis=0)) / len(seeds)  # of the mean
-    effects = found.mean("seed")
+    from headatlas.atlas import describe_corruption, effect_doubts
+
+    pooled = atlas.pooled_effects(task, method)
+    seeds = atlas.effects(task, method).seed.values.tolist()
     facts = [atlas.effect(task, method, seed).facts for seed in seeds]
-    values = effects["effect"].values
+    values, errors = pooled["effect"].values, pooled["error"].values
     order = np.argsort(np.where(np.isnan(values), np.inf, -values).ravel(), kind="stable")
     places = [divmod(int(place), values.shape[1]) for place in order[: int((~np.isnan(values)).sum())]]
     heads = [
@@ -81,9 +83,14 @@ def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
         "task": task,
         "seeds": len(seeds),
         "items": int(facts[0]["items"]),
+        "distinct_items": pooled.attrs["items"],
         "nll": float(np.mean([one["nll"] for one in facts])),
         "whole": float(np.mean([one["whole"] for one in facts])),
         "sum": float(np.nansum(values)),
+        "points": float(np.mean([one["points"] for one in facts])) if "points" in facts[0] else None,
+        "completeness_error": atlas.completeness_error(task, method),
+        "corruption": describe_corruption(facts[0]) or None,
+        "doubts": [doubt.text for doubt in effect_doubts(atlas, task, method)],
         "method": method,
         "heads": heads,
     }
@@ -104,17 +111,15 @@ def _show(console: Console, found: dict[str, Any]) -> None:
             console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
     kind = found["method"].partition("-")[0]
     console.print(f"  {_WHOLE[kind]}: {found['whole']:+.2f} nats")
-    if found["method"] == "attribute-integrated":
-        gap = abs(found["sum"] - found["whole"])
-        rough = gap > _ROUGH * abs(found["whole"])
+    if found["corruption"] is not None:
+        console.print(f"  {found['corruption']}")
+    if found["completeness_error"] is not None:
         console.print(
-            f"  the effects sum up to {found['sum']:+.2f}"
-            + (
-                ": the loss is not smooth on the way from shut to open, so that they are rough"
-                if rough
-                else ""
-            )
+            f"  the effects sum to {found['sum']:+.2f}, completeness error "
+            f"{100 * found['completeness_error']:.1f} %, {found['points']:.0f} points per item"
         )
+    for text in found["doubts"]:
+        console.print(f"  [yellow]doubtful[/]: {escape(text)}")
 
 
 def _error(value: float | None) -> str:

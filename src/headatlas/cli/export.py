@@ -37,6 +37,10 @@ def export(
         bool, typer.Option("--prune", help="Remove key/value groups of which all heads are off.")
     ] = False,
     items: Annotated[int, typer.Option(help="Held-out items that the checkpoint is measured on.")] = 64,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Write the checkpoint even if it harms its task; its card says so."),
+    ] = False,
     model: Annotated[
         str | None, typer.Option(help="Where the model is, if its name in the atlas does not say it.")
     ] = None,
@@ -47,17 +51,18 @@ def export(
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads."""
+    """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads. It is
+    refused if it harms the task on held-out items."""
     from headatlas import open_atlas
 
     atlas = open_atlas(folder)
     own = task in atlas.tasks and "imported_from" in atlas.run(task).task_facts
     chosen = task if own else task_or_name(task, trust_task_code)
-    from headatlas.run import choose_gates, export_model, require_export  # brings torch
+    from headatlas.run import choose_gates, export_model, mapped_revision, require_export  # brings torch
 
     ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)
     choose_gates(atlas, ready.name, gates, hard, seed, threshold)
-    revision = revision or (None if model else atlas.spec.revision)
+    revision = revision or mapped_revision(atlas, model)
     loaded = load_mapped(atlas, model, dtype, device, None, revision, trust_remote_code)
     made = export_model(
         folder,
@@ -70,6 +75,7 @@ def export(
         threshold=threshold,
         model=loaded,
         items=items,
+        force=force,
     )
     if as_json:
         typer.echo(json.dumps(made.to_json()))
@@ -90,4 +96,7 @@ def export(
     if made.pruned:
         speed = f"; a forward pass is {made.speed:.2f} times as quick" if made.speed else ""
         console.print(escape(made.pruned + speed))
-    console.print(f"[dim]{escape(out)}: an ordinary checkpoint; {made.faithful}[/]")
+    console.print(f"{escape(out)}: an ordinary checkpoint that reproduces the gated model: {made.faithful}")
+    console.print(f"task {escape(made.task)}: {escape(made.effect)}")
+    if made.harms:
+        console.print("[yellow]warning:[/] the checkpoint harms its task; written because of --force")

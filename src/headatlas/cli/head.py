@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.options import AsJson
+from headatlas.cli.progress import counted
+from headatlas.core import IMPORTED, NOT_IMPORTED
 
 if TYPE_CHECKING:
     from headatlas.atlas import HeadCard
@@ -18,10 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["head"]
 
 _RELATIONS = 8
+#: characters that a column of words needs to be read
+_WORDS = 12
 #: columns of numbers, as wide as these get
 _WIDTHS = {
     "G+": 4, "G−": 4, "facilitation": 18, "interference": 18, "direction": 9, "score": 5, "pairs": 5, "by": 5,
-    "effect": 7, "rank": 4,
+    "effect": 7, "rank": 4, "seeds": 5, "gate": 4,
 }  # fmt: skip
 
 
@@ -40,24 +45,42 @@ def head(
     _show(Console(soft_wrap=True, highlight=False), card)
 
 
-def _table(*columns: str, numbers: int) -> Table:
-    """The last `numbers` columns hold numbers, which are never cut; words go on in a second line."""
+def _print_rows(
+    console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int
+) -> None:
+    """A table after a blank line. The last `numbers` columns hold numbers, which are never cut; words go on
+    in a second line. Where words have no room beside the numbers, every row is a list of its own."""
+    console.print()
+    widths = [
+        max(_WIDTHS.get(column, 0), *(len(row[place]) for row in [columns, *rows]))
+        for place, column in enumerate(columns)
+    ]
+    words = len(columns) - numbers
+    needed = (
+        sum(widths[words:]) + sum(min(width, _WORDS) for width in widths[:words]) + 2 * (len(columns) - 1)
+    )
+    if console.width < needed:
+        for row in rows:
+            console.print(f"[bold]{escape(columns[0])}[/] {escape(row[0])}")
+            for column, cell in zip(columns[1:], row[1:], strict=True):
+                console.print(f"  {escape(column)}: {escape(cell)}")
+        return
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
     for place, column in enumerate(columns):
-        number = place >= len(columns) - numbers
-        table.add_column(column, no_wrap=number, overflow="fold", min_width=_WIDTHS.get(column))
-    return table
+        table.add_column(column, no_wrap=place >= words, overflow="fold", min_width=_WIDTHS.get(column))
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
 
 
 def _show(console: Console, card: HeadCard) -> None:
     console.print(f"[bold]{card.head}[/] of {escape(card.model)}: {escape(card.label)}")
     if card.tasks:
-        table = _table("task", "roles over the seeds", "G+", "G−", "facilitation", "interference", numbers=4)
-        for task in card.tasks:
-            roles = ", ".join(f"{task.roles.count(role)} {role}" for role in dict.fromkeys(task.roles))
-            table.add_row(
-                escape(task.task),
-                roles,
+        columns = ("task", "roles over the seeds", "G+", "G−", "facilitation", "interference")
+        rows = [
+            (
+                task.task,
+                ", ".join(f"{task.roles.count(role)} {role}" for role in dict.fromkeys(task.roles)),
                 f"{task.retain:.2f}",
                 f"{task.remove:.2f}",
                 *(
@@ -65,27 +88,42 @@ def _show(console: Console, card: HeadCard) -> None:
                     for three in (task.facilitation, task.interference)
                 ),
             )
-        console.print()
-        console.print(table)
+            for task in card.tasks
+        ]
+        _print_rows(console, columns, rows, numbers=4)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.effects:
-        table = _table("task", "method", "effect", "rank", numbers=2)
-        for effect in card.effects:
-            table.add_row(escape(effect.task), effect.method, f"{effect.effect:+.3f}", str(effect.rank))
-        console.print()
-        console.print(table)
+        effects = [(one.task, one.method, f"{one.effect:+.3f}", str(one.rank)) for one in card.effects]
+        _print_rows(console, ("task", "method", "effect", "rank"), effects, numbers=2)
         console.print("[dim]effect: nats of loss without the head alone; rank: 1 helps most[/]")
+    _show_imported(console, card)
+    if card.contrasts:
+        contrasts = [
+            (one.contrast, f"in {one.open_in} of {counted(one.seeds, 'seed')}", f"{one.gate:.2f}")
+            for one in card.contrasts
+        ]
+        _print_rows(console, ("contrast", "open", "gate"), contrasts, numbers=1)
+        console.print(
+            "[dim]gate: mean over seeds, open from 0.5; a shut head serves the task to forget, or none[/]"
+        )
     if card.relations:
-        table = _table("relation", "category", "direction", "score", "pairs", numbers=3)
         scored = [one for one in card.relations if one.score > 0]
-        for one in scored[:_RELATIONS]:
-            mark = "*" if one.kind == "multi-token" else ""
-            words = (one.relation, one.category, one.direction)
-            table.add_row(*map(escape, words), f"{one.score:.2f}", f"{one.pairs or ''}{mark}")
-        console.print()
-        console.print(table)
+        marks = {"multi-token": "*", IMPORTED: "†"}
+        relations = [
+            (
+                one.relation,
+                one.category,
+                one.direction,
+                f"{one.score:.2f}",
+                f"{one.pairs or ''}{marks.get(one.kind, '')}",
+            )
+            for one in scored[:_RELATIONS]
+        ]
+        _print_rows(console, ("relation", "category", "direction", "score", "pairs"), relations, numbers=3)
         more = len(scored) - _RELATIONS
-        notes = ["* scored in texts"] if any(one.kind == "multi-token" for one in scored[:_RELATIONS]) else []
+        kinds = {one.kind for one in scored[:_RELATIONS]}
+        notes = ["* scored in texts"] if "multi-token" in kinds else []
+        notes += ["† imported"] if IMPORTED in kinds else []
         notes += [f"{more} more with lower scores; --json has all"] if more > 0 else []
         if notes or not scored:
             console.print(f"[dim]{'; '.join(notes) or 'no relation has a score above zero'}[/]")
@@ -101,5 +139,18 @@ def _show(console: Console, card: HeadCard) -> None:
         console.print()
         console.print(table)
         console.print("[dim]by: length of what the head writes over the length of what the token brings[/]")
-    if not (card.tasks or card.relations or card.salient or card.effects):
+    shown = (card.tasks, card.relations, card.salient, card.effects, card.contrasts, card.imported)
+    if not any(shown) and not card.missing:
         console.print("nothing is known about it yet: 'headatlas map' and 'headatlas relations' find out")
+
+
+def _show_imported(console: Console, card: HeadCard) -> None:
+    if card.imported:
+        given = [
+            (one.name, f"{one.score:.3g}", str(one.seeds or "–"), str(one.rank)) for one in card.imported
+        ]
+        _print_rows(console, ("imported score", "score", "seeds", "rank"), given, numbers=3)
+        console.print("[dim]as imported; of several seeds, the mean; rank: 1 is highest[/]")
+    if card.missing:
+        console.print()
+        console.print(f"{NOT_IMPORTED}: {escape(', '.join(card.missing))}")

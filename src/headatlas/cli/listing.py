@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headatlas.core import escape_unprintable
+
 __all__ = ["listing"]
 
 listing = typer.Typer(help="Built-in models, tasks, relations; atlases of a folder.", no_args_is_help=True)
@@ -94,7 +96,9 @@ def relations(
     console = Console()
     console.print(table)
     console.print(
-        "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs.",
+        "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs. "
+        "Which pairs count depends on the model's tokenizer: 'headatlas relations MODEL --left-out' names "
+        "the others.",
         style="dim",
     )
 
@@ -119,9 +123,11 @@ def atlases(
         console.print(f"no atlas in {escape(folder)}; 'headatlas map' makes one")
         return
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in ("atlas", "model", "tasks", "relations"):
-        table.add_column(column, justify="right" if column == "relations" else "left")
+    for column in ("atlas", "model", "tasks", "relations", "effects", "contrasts", "imported"):
+        table.add_column(column, justify="right" if column == "relations" else "left", overflow="fold")
     for row in rows:
         tasks = f"[red]{escape(row['error'])}[/]" if row["error"] else escape(", ".join(row["tasks"]) or "–")
-        table.add_row(escape(row["path"]), escape(row["model"] or "–"), tasks, str(row["relations"] or "–"))
+        others = (escape(", ".join(row[key]) or "–") for key in ("effects", "contrasts", "imported"))
+        names = escape(escape_unprintable(row["path"])), escape(row["model"] or "–")
+        table.add_row(*names, tasks, str(row["relations"] or "–"), *others)
     console.print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,14 +28,14 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
 )
-from headatlas.cli.progress import ShownProgress, counted
+from headatlas.cli.progress import ShownProgress, counted, saved_in
 from headatlas.core import METHODS, method_named
 
 if TYPE_CHECKING:
     from headatlas import Model, Ray, Task
-    from headatlas.atlas import Interval, Summary
+    from headatlas.atlas import Doubt, Interval, Summary
 
-__all__ = ["map_", "show_map", "show_summary"]
+__all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 
 
 def map_(
@@ -121,6 +121,7 @@ def show_map(
 ) -> None:
     """Fit with a bar, then say what came out; `asked` changes the preset."""
     from headatlas import map_heads
+    from headatlas.atlas import doubts
     from headatlas.method import resolve
 
     settings = resolve(preset, **asked)
@@ -132,27 +133,42 @@ def show_map(
             f"{settings.pressed.updates} updates, "
             f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"
         )
-    with ShownProgress(as_json, goes_on, [one.name for one in tasks]) as progress:
+    with ShownProgress(as_json, goes_on, [one.name for one in tasks], saved_in(out, executor)) as progress:
         given = {"preset": preset, "max_tokens": max_tokens, "executor": executor, **asked}
         atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
     summaries = [atlas.summary(one.name) for one in tasks]
+    doubtful = {one.name: doubts(atlas, one.name) for one in tasks}
     if as_json:
-        typer.echo(json.dumps({"atlas": out, "tasks": [summary.to_json() for summary in summaries]}))
+        shown = [
+            {**summary.to_json(), "doubts": [doubt.to_json() for doubt in doubtful[summary.task]]}
+            for summary in summaries
+        ]
+        typer.echo(json.dumps({"atlas": out, "tasks": shown}))
         return
     for summary in summaries:
         show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
+    show_doubts(console, doubtful)
+
+
+def show_doubts(console: Console, doubtful: Mapping[str, Sequence[Doubt]]) -> None:
+    """One warning for all results of a command: name -> its doubts."""
+    if not any(doubtful.values()):
+        return
+    console.print("\n[bold yellow]Warning:[/] these results are doubtful")
+    for name, some in doubtful.items():
+        for doubt in some:
+            console.print(f"  {escape(name)}: {escape(doubt.text)}")
 
 
 def show_summary(console: Console, summary: Summary, batch: int) -> None:
     """A task in a few lines; `batch` rows were asked at each update."""
-    from headatlas.atlas import doubts_of
 
     def pair(shares: dict[str, float]) -> str:
         return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
 
     def each(role: str) -> str:
         found: Interval = summary.per_seed[role]
-        return f"{100 * found.mean:.1f} % {role} [{100 * found.low:.1f}–{100 * found.high:.1f}]"
+        return f"{100 * found.mean:.1f} % {role}{found.brackets('.1f', 100)}"
 
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"
@@ -173,15 +189,39 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
         f"  seeds    correlate {number(correlation['facilitation'])} in facilitation, "
         f"{number(correlation['interference'])} in interference"
     )
-    words = (
-        ("  held out NLL {:.2f} ungated, {:.2f} with G+, {:.2f} with G−", summary.nll),
-        ("           accuracy {:.2f}, {:.2f}, {:.2f} on whole targets", summary.accuracy),
-        ("           accuracy {:.2f}, {:.2f}, {:.2f} on their tokens", summary.token_accuracy),
-    )
-    for text, figures in words:
-        if {"baseline", "retain", "remove"} <= figures.keys():
-            console.print(text.format(figures["baseline"], figures["retain"], figures["remove"]))
-    if summary.held_out is not None:
-        console.print(f"           ({counted(summary.held_out, 'item')})")
-    for doubt in doubts_of(summary):
-        console.print(f"  [yellow]note:[/]    {escape(doubt)}")
+    show_held_out(console, summary)
+
+
+def show_held_out(console: Console, summary: Summary) -> None:
+    """The figures on held-out items of new groups, then on held-out items of groups that were fitted on."""
+    known = summary.known
+    grouped = bool(known)
+    items = "" if summary.held_out is None else counted(summary.held_out, "item")
+    if grouped and summary.groups == summary.held_out:
+        items += ", each of another group that no gate was fitted on"
+    elif grouped and summary.groups is not None:
+        items += f" of {counted(summary.groups, 'group')} that no gate was fitted on"
+    new = {"nll": summary.nll, "accuracy": summary.accuracy, "token_accuracy": summary.token_accuracy}
+    sides = [("held out", new, items)]
+    if known:
+        rows = "" if summary.known_rows is None else counted(summary.known_rows, "new item")
+        sides.append(("known", known, f"{rows} of groups that were fitted on"))
+    for title, figures, about in sides:
+        lines = [
+            text.format(*(figures[name][fit] for fit in ("baseline", "retain", "remove")))
+            for name, text in (
+                ("nll", "NLL {:.2f} ungated, {:.2f} with G+, {:.2f} with G−"),
+                ("accuracy", "accuracy {:.2f}, {:.2f}, {:.2f} on whole targets"),
+                ("token_accuracy", "accuracy {:.2f}, {:.2f}, {:.2f} on their tokens"),
+            )
+            if {"baseline", "retain", "remove"} <= figures.get(name, {}).keys()
+        ]
+        if title == "held out" and summary.gain:
+            gains = [
+                f"{gain.mean:+.2f}{gain.brackets('+.2f')} {words}"
+                for words, gain in zip(("with G+", "with G−"), summary.gain.values(), strict=False)
+            ]
+            lines.insert(1, f"gain {', '.join(gains)}")
+        lines += [f"({about})"] if about else []
+        for place, line in enumerate(lines):
+            console.print(f"  {title if place == 0 else '':<8} {line}")

@@ -11,7 +11,7 @@ __all__ = ["plot"]
 
 _OF_TASKS = (
     "agreement", "score", "trajectories", "distributions", "profile", "contrast", "effects", "ablation",
-    "sufficiency", "stability",
+    "sufficiency", "stability", "imported",
 )  # fmt: skip
 
 
@@ -21,7 +21,7 @@ def plot(
         str,
         typer.Option(
             help="agreement, score, trajectories, distributions, profile, contrast, effects, ablation, "
-            "sufficiency or stability (of tasks); categories, relations or dynamic (of relations)."
+            "sufficiency, stability or imported (of tasks); categories, relations or dynamic (of relations)."
         ),
     ] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
@@ -42,7 +42,7 @@ def plot(
         str | None, typer.Option(help="For categories, relations: promote, suppress or both.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="For categories (0.15) and agreement: the score that counts.")
+        float | None, typer.Option(help="For categories (0.15), agreement, stability: the score that counts.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
@@ -70,7 +70,7 @@ def plot(
         ("threshold", threshold, ("categories", "agreement", "stability")),
         ("task", task, _OF_TASKS),
     ):
-        if value and kind in KINDS and kind not in wanted:
+        if value not in (None, []) and kind in KINDS and kind not in wanted:
             raise RequestError(f"--{name} is for --kind {', '.join(wanted)}; {kind} has no use for it.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")

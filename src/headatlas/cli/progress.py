@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -22,9 +23,9 @@ from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
     from headatlas.method import Step
-    from headatlas.run import Seen
+    from headatlas.run import Ray, Seen
 
-__all__ = ["ShownProgress", "counted"]
+__all__ = ["ShownProgress", "counted", "saved_in"]
 
 _STAGES = {"pressed": "retain + remove", "measure": "held out"}
 #: columns of a terminal on which all that a bar can say has its place
@@ -38,10 +39,16 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def saved_in(out: str, executor: Ray | None = None) -> str | None:
+    """The folder in which all that a command saves appears; None if workers save it elsewhere."""
+    return out if executor is None or executor.exchange is None else None
+
+
 class ShownProgress:
     """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error.
 
-    `tasks` are all that will come, in that order; `goes_on` names what goes on after Ctrl-C.
+    `tasks` are all that will come, in that order; `goes_on` names what goes on after Ctrl-C. Files in the
+    folder `out` tell whether there is anything to go on with.
     """
 
     def __init__(
@@ -49,7 +56,10 @@ class ShownProgress:
         quiet: bool = False,
         goes_on: str = "the same command with --resume",
         tasks: Sequence[str] = (),
+        out: str | None = None,
     ) -> None:
+        self._out = out
+        self._saved_before = self._saved()
         self._goes_on = goes_on
         self._tasks = list(tasks)
         self._console = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -85,7 +95,17 @@ class ShownProgress:
         if self._live:
             self._bars.stop()
         if kind is KeyboardInterrupt:
-            self._console.print(f"stopped; {self._goes_on} goes on from here")
+            self._console.print(escape(self._after_stop()))
+
+    def _after_stop(self) -> str:
+        if self._out is not None and self._saved() == self._saved_before:
+            return f"stopped before anything was saved; {self._goes_on} starts again where this one started"
+        return f"stopped; {self._goes_on} goes on from what was saved last"
+
+    def _saved(self) -> set[tuple[Path, int]]:
+        """Finished work and checkpoints in the atlas folder, with the time of each."""
+        files = Path(self._out).rglob("*.safetensors") if self._out is not None else ()
+        return {(path, path.stat().st_mtime_ns) for path in files}
 
     def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
         several = len(self._tasks) > 1 and task in self._tasks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,8 +27,9 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
 )
-from headatlas.cli.progress import ShownProgress, counted
-from headatlas.core import RequestError
+from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.show import show_table
+from headatlas.core import RequestError, escape_unprintable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["relations", "show_relations"]
 
 _BEST = 3
+#: columns of a terminal that has room for all of them
+_WIDE = 82
 
 
 def relations(
@@ -64,6 +68,9 @@ def relations(
     causal: Annotated[
         list[str] | None, typer.Option(help="Also switch off the top heads of this relation (repeatable).")
     ] = None,
+    left_out: Annotated[
+        bool, typer.Option("--left-out", help="Name the pairs that are left out of the scores, and why.")
+    ] = False,
     out: Out = "atlas",
     resume: Resume = False,
     dtype: Dtype = "auto",
@@ -98,6 +105,7 @@ def relations(
         out,
         resume=resume,
         as_json=as_json,
+        name_left_out=left_out,
         k=k,
         source=source,
         salient=salient,
@@ -114,27 +122,31 @@ def show_relations(
     *,
     resume: bool,
     as_json: bool = False,
+    name_left_out: bool = False,
     goes_on: str = "the same command with --resume",
     **asked: Any,
 ) -> None:
-    """Score with a bar, then say what came out."""
+    """Score with a bar, then say what came out; `name_left_out` lists the pairs that no score is made of."""
     from headatlas import relate_heads
 
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
         console.print(f"{introduced(loaded)}; {counted(len(wanted), 'relation')}")
-    goes_on = f"{goes_on} (what it was at begins anew)"
-    with ShownProgress(as_json, goes_on) as progress:
+    with ShownProgress(as_json, goes_on, out=saved_in(out, asked.get("executor"))) as progress:
         atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)
     scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
     if as_json:
-        found = {"atlas": out, "relations": _rows(scores), "heads": _counts(atlas)}
+        rows = _rows(scores, atlas)
+        if name_left_out:
+            rows = [{**row, "left_out_pairs": atlas.left_out_pairs(row["relation"])} for row in rows]
+        found = {"atlas": out, "relations": rows, "heads": _counts(atlas)}
         typer.echo(json.dumps({**found, "causal": atlas.causal_checks()}))
         return
     _show(console, scores, atlas)
+    _show_left_out(console, _rows(scores, atlas), atlas, name_left_out)
     for check in atlas.causal_checks():
         _show_causal(console, check)
-    best = next((one["head"] for row in _rows(scores) for one in row["promote"]), None)
+    best = next((one["head"] for row in _rows(scores, atlas) for one in row["promote"]), None)
     if best is not None:
         where = escape(out)
         console.print(
@@ -143,8 +155,8 @@ def show_relations(
         )
 
 
-def _rows(scores: xr.DataArray) -> list[dict[str, Any]]:
-    """One relation each: how it was measured and its best heads."""
+def _rows(scores: xr.DataArray, atlas: Atlas) -> list[dict[str, Any]]:
+    """One relation each: how it was measured, the pairs left out for each reason, its best heads."""
     import numpy as np
 
     found = []
@@ -162,21 +174,42 @@ def _rows(scores: xr.DataArray) -> list[dict[str, Any]]:
             ]
         keys = ("category", "kind", "pairs", "single", "listed", "k", "source")
         about = {key: one[key].item() for key in keys}
-        found.append({"relation": str(name), **about, **best})
+        left_out = {reason: len(pairs) for reason, pairs in atlas.left_out_pairs(str(name)).items()}
+        found.append({"relation": str(name), **about, "left_out": left_out, **best})
     return found
 
 
 def _counts(atlas: Atlas) -> dict[str, dict[str, int]]:
     """direction -> category (or "2 categories", …) -> heads."""
-    from headatlas.atlas import category_words
+    from headatlas.atlas import categories, category_words, relations_of_one_origin
 
-    categories = atlas.categories()
+    scores, _ = relations_of_one_origin(atlas)
+    if not scores.sizes["relation"]:
+        return {}
+    by_category = categories(scores)
     found: dict[str, dict[str, int]] = {}
     for direction in ("promote", "suppress"):
-        words = category_words(categories, direction).values.ravel().tolist()
+        words = category_words(by_category, direction).values.ravel().tolist()
         order = sorted(set(words) - {""}, key=lambda word: (word[0].isdigit(), word))
         found[direction] = {word: words.count(word) for word in order}
     return found
+
+
+def _show_left_out(console: Console, rows: list[dict[str, Any]], atlas: Atlas, by_name: bool) -> None:
+    """How many pairs were left out for which reason; their words if asked for."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts.update(row["left_out"])
+    if not counts:
+        return
+    reasons = ", ".join(f"{count:,} {escape_unprintable(reason)}" for reason, count in counts.items())
+    hint = "" if by_name else "; --left-out names them"
+    console.print(f"[dim]pairs left out: {escape(reasons)}{hint}[/]")
+    for row in rows if by_name else ():
+        for reason, pairs in atlas.left_out_pairs(row["relation"]).items():
+            words = "; ".join(f"{source} → {target}" for source, target in pairs)
+            line = f"  {row['relation']}, {reason} ({len(pairs):,}): {words}"
+            console.print(escape(escape_unprintable(line)))
 
 
 def _show_causal(console: Console, check: dict[str, Any]) -> None:
@@ -203,17 +236,19 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         )
     for name, curve in rows.items():
         table.add_row(escape(name), *(f"{value:.2f}" for value in curve))
-    console.print(table)
+    show_table(console, table)
 
 
 def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column, side in (("relation", "left"), ("pairs", "right"), ("k", "right"), ("promote", "left")):
-        table.add_column(column, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("relation", no_wrap=True)
+    for column in ("pairs", "k"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("promote", no_wrap=True)
     table.add_column("suppress", no_wrap=True)
     marks = set()
     category = None
-    rows = _rows(scores)
+    rows = _rows(scores, atlas)
     for row in rows:
         if row["category"] != category:
             category = row["category"]
@@ -222,13 +257,14 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
         marks.add(mark)
         best = {
             side: "  ".join(f"{one['head']} {one['score']:.2f}" for one in row[side][:count])
-            for side, count in (("promote", _BEST), ("suppress", 1))
+            for side, count in (("promote", _BEST if console.width >= _WIDE else _BEST - 1), ("suppress", 1))
         }
         if row["kind"] == "none":
             best = {"promote": f"[dim]not measurable (n = {row['single']})[/]", "suppress": ""}
-        pairs = f"{row['pairs']}{mark}"
-        table.add_row(f"  {escape(row['relation'])}", pairs, str(row["k"]), best["promote"], best["suppress"])
-    console.print(table)
+        pairs = f"{row['pairs']}{mark}/{row['listed']}"
+        name = f"  {escape(row['relation'])}"
+        table.add_row(name, pairs, str(row["k"]), best["promote"], best["suppress"])
+    show_table(console, table)
     if "*" in marks:
         few = [f"{row['relation']} (n = {row['single']})" for row in rows if row["kind"] == "multi-token"]
         names = escape(", ".join(few))

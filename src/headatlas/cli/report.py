@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,17 @@ def report(
     """What the atlas shows, as numbers with intervals and tests: density, depth, overlap, stability and,
     after 'headatlas validate', sufficiency. Markdown, or JSON."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import doubts, find, made_how, report_markdown, write_text
+    from headatlas.atlas import (
+        contrast_doubts,
+        contrasts_of,
+        doubts,
+        effect_doubts,
+        find,
+        made_how,
+        report_markdown,
+        summarize_contrast,
+        write_text,
+    )
 
     ending = Path(out).suffix.lower() if out else ""
     if out and ending not in (".md", ".json"):
@@ -36,7 +47,18 @@ def report(
         data = {
             "model": atlas.spec.name,
             "made": {task: made_how(atlas, task) for task in atlas.tasks},
-            "doubts": {task: doubts(atlas, task) for task in atlas.tasks},
+            "doubts": {task: [one.to_json() for one in doubts(atlas, task)] for task in atlas.tasks},
+            "effect_doubts": {
+                f"{task}, {method}": [one.to_json() for one in effect_doubts(atlas, task, method)]
+                for task, method in atlas.effect_maps
+            },
+            "contrasts": [
+                {
+                    **asdict(summarize_contrast(atlas, name)),
+                    "doubts": [one.to_json() for one in contrast_doubts(atlas, name)],
+                }
+                for name in contrasts_of(atlas)
+            ],
             "findings": [one.to_json() for one in found],
         }
         text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"

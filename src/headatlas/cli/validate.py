@@ -24,7 +24,8 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
 )
-from headatlas.cli.progress import ShownProgress
+from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.show import show_table
 from headatlas.core import EFFECT_METHODS
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def validate(
     effect_items: Annotated[
         int, typer.Option(help="Items for a method that the atlas does not have yet.")
     ] = 32,
-    draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 20,
+    draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 40,
     retest: Annotated[int, typer.Option(help="Seeds fitted on each half of the items; 0: none.")] = 1,
     model: Annotated[
         str | None, typer.Option(help="Where the model is, if its name in the atlas does not say it.")
@@ -77,6 +78,8 @@ def validate(
 
     atlas = open_atlas(folder)
     from headatlas.run import (  # brings torch: after what needs none
+        mapped_dtype,
+        mapped_revision,
         require_validation,
         unknown_tasks,
         validate_atlas,
@@ -87,13 +90,14 @@ def validate(
     given = [name if name in own else task_or_name(name, trust_task_code) for name in task or ()]
     methods = list(EFFECT_METHODS) if method is None else method
     chosen = require_validation(atlas, given, methods, items, draws, retest)
-    fitted = atlas.run(chosen[0].name).settings.get("decides", {}).get("dtype", "fast")
-    load: dict[str, Any] = {"dtype": dtype or fitted, "device": device, "device_map": device_map}
+    dtype = dtype or mapped_dtype(atlas, [one.name for one in chosen])
+    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
+    revision = revision or mapped_revision(atlas, model)
     load |= {"revision": revision, "trust_remote_code": trust_remote_code}
     other = executor_named(executor, address, exchange, gpus, **load)
     loaded = (model or atlas.spec.name) if other else load_mapped(atlas, model, **load)
     names = [one.name for one in chosen]
-    with ShownProgress(as_json, "the same command", names) as progress:
+    with ShownProgress(as_json, "the same command", names, saved_in(folder, other)) as progress:
         atlas = validate_atlas(
             folder,
             model=loaded,
@@ -119,16 +123,30 @@ def validate(
 
 
 def _said(atlas: Atlas, name: str) -> dict[str, Any]:
-    from headatlas.atlas import by_seeds
+    from headatlas.atlas import by_seeds, doubts
 
     check = atlas.validation(name)
     curves = check.ablation()
     return {
         "items": check.items,
-        "methods": check.table().to_dict("records"),
+        "doubts": [doubt.to_json() for doubt in doubts(atlas, name)],
+        "groups": check.independent,
+        "gap": {"nats": check.gap.mean, "low": check.gap.low, "high": check.gap.high},
+        "normalized": check.is_normalized,
+        "why_not_normalized": check.why_not_normalized() or None,
+        "intervals": check.interval_words(),
+        "methods": check.records(),
         "shares": check.shares.tolist(),
-        "keep": {method: check.curve(method).tolist() for method in check.named()},
-        "drop": {method: check.curve(method, "drop").tolist() for method in check.named()},
+        **{
+            side: {method: check.curve(method, side).tolist() for method in check.named()}
+            if check.is_normalized
+            else None
+            for side in ("keep", "drop")
+        },
+        **{
+            f"{side}_nats": {method: check.gain(method, side).tolist() for method in check.named()}
+            for side in ("keep", "drop")
+        },
         "ablation": {
             str(order): curves["change"].sel(order=order).values.tolist() for order in curves.order.values
         },
@@ -142,22 +160,34 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
 
     check = atlas.validation(name)
     console.print(
-        f"\n[bold]{escape(name)}[/], {check.items} held-out items; heads that are not kept are switched off"
+        f"\n[bold]{escape(name)}[/], {check.item_words()}; heads that are not kept are switched off"
     )
-    table = _table("  method", "sufficiency ↑", "distance ↓", "necessity ↑")
-    for line in check.table().to_dict("records"):
-        cells = [
-            f"{line[part]:.2f} [{line[part + '_low']:.2f}–{line[part + '_high']:.2f}]"
-            for part in ("sufficiency", "distance", "necessity")
-        ]
-        table.add_row(f"  {line['method']}", *cells)
-    console.print(table)
-    for words in SUFFICIENCY_WORDS:
+    _show_methods(console, check)
+    for words in (*SUFFICIENCY_WORDS, check.interval_words()):
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
     _show_stability(console, atlas, name)
     for doubt in doubts(atlas, name):
-        console.print(f"  [yellow]note:[/] {escape(doubt)}")
+        console.print(f"  [yellow]note:[/] {escape(doubt.text)}")
+
+
+def _show_methods(console: Console, check: Validation) -> None:
+    """A table in nats, after a normalized one if faithfulness means something."""
+    lines = check.records()
+    for suffix, unit in (("", "share of the gap"), ("_nats", "nats")):
+        if not suffix and not check.is_normalized:
+            console.print(f"  {escape(check.why_not_normalized())}")
+            continue
+        table = _table(f"  {unit}", "sufficiency ↑", "distance ↓", "necessity ↑")
+        for line in lines:
+            figures = (_cell(line, figure + suffix) for figure in ("sufficiency", "distance", "necessity"))
+            table.add_row(f"  {line['method']}", *figures)
+        show_table(console, table)
+
+
+def _cell(line: dict[str, Any], figure: str) -> str:
+    low, high = line[f"{figure}_low"], line[f"{figure}_high"]
+    return f"{line[figure]:.2f}" + ("" if low is None else f" [{low:.2f}, {high:.2f}]")
 
 
 def _table(*columns: str) -> Table:
@@ -180,11 +210,11 @@ def _show_ablation(console: Console, check: Validation) -> None:
                 f"{float(one['middle']):+.2f} [{float(one['low']):+.2f} to {float(one['high']):+.2f}]",
             )
     console.print("\n  change of the target log-probability (nats), heads off in the order of")
-    console.print(table)
+    show_table(console, table)
 
 
 def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import HALVES, by_seeds, facilitating_jaccard, retest
+    from headatlas.atlas import HALVES, by_seeds, half_overlap, retest
 
     scores = atlas.scores(name)
     by_number = by_seeds(scores)
@@ -197,12 +227,12 @@ def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
             other = line["facilitation_with_others"]
             table.add_row(f"  {count}", ", ".join(shares), "" if isnan(other) else f"{other:.2f}")
         console.print()
-        console.print(table)
-    again = facilitating_jaccard(scores, draws=500)
+        show_table(console, table)
+    again = half_overlap(scores)
     if again is not None:
         console.print(
-            f"  the facilitating set if seeds are drawn again: Jaccard index {again.mean:.2f} "
-            f"[{again.low:.2f}–{again.high:.2f}]"
+            f"  facilitating heads of disjoint sets of {counted(again.seeds, 'seed')}: Jaccard index "
+            f"{again.jaccard:.2f}, {again.chance:.2f} by chance"
         )
     halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
     if len(halves) == len(HALVES):

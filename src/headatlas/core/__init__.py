@@ -16,8 +16,10 @@ from headatlas.core.errors import (
 )
 from headatlas.core.files import as_others_are
 from headatlas.core.head import Head
-from headatlas.core.methods import EFFECT_METHODS, METHODS, method_named
+from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
+from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.provenance import ModelSpec
+from headatlas.core.text import escape_unprintable, parse_json
 from headatlas.core.words import relation_words, title_of
 
 __all__ = [
@@ -26,7 +28,9 @@ __all__ = [
     "DIRECTIONS",
     "EFFECT_METHODS",
     "FITS",
+    "IMPORTED",
     "METHODS",
+    "NOT_IMPORTED",
     "ROLES",
     "AtlasError",
     "FitError",
@@ -42,7 +46,12 @@ __all__ = [
     "TaskError",
     "UnknownNameError",
     "as_others_are",
+    "escape_unprintable",
     "method_named",
+    "parse_json",
     "relation_words",
+    "require_path",
+    "require_share",
+    "require_whole",
     "title_of",
 ]

@@ -21,6 +21,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+from headatlas.core.text import escape_unprintable
+
 __all__ = [
     "AtlasError",
     "FitError",
@@ -42,7 +44,8 @@ class HeadatlasError(Exception):
     exit_code = 1
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(line.strip() for line in str(message).splitlines() if line.strip()))
+        text = " ".join(line.strip() for line in str(message).splitlines() if line.strip())
+        super().__init__(escape_unprintable(text))  # a message may quote a foreign file
 
 
 class FitError(HeadatlasError):
@@ -65,7 +68,7 @@ class UnknownNameError(RequestError):
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         self.name = name
         known = sorted(known)
-        self.closest = tuple(get_close_matches(name, known, n=3, cutoff=0.5))
+        self.closest = tuple(get_close_matches(str(name), known, n=3, cutoff=0.5))
         if self.closest:
             advice = f"did you mean {' or '.join(repr(close) for close in self.closest)}?"
         else:

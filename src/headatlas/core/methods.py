@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headatlas.core.errors import UnknownNameError
 
-__all__ = ["EFFECT_METHODS", "METHODS", "method_named"]
+__all__ = ["EFFECT_METHODS", "IMPORTED", "METHODS", "NOT_IMPORTED", "method_named"]
 
 #: methods that give one number per head, its effect on the loss; and what it is, in words
 EFFECT_METHODS = {
@@ -16,6 +16,10 @@ EFFECT_METHODS = {
     "mediate": "what its clean output brings back after a corrupted prompt",
 }
 METHODS = ("gating", *EFFECT_METHODS)
+#: the method of a score that was made elsewhere, in a way that only its author knows
+IMPORTED = "imported"
+#: what is said of a head for which nothing was imported
+NOT_IMPORTED = "not in the imported table"
 _SHORT = {"ablate": "ablate-zero", "attribute": "attribute-gradient"}
 
 

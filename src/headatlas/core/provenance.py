@@ -18,7 +18,8 @@ class ModelSpec:
 
     `heads`, `kv_heads` and `head_dim` have one entry per layer. A layer without attention heads
     has 0 in all three: a hole in the map. `head_dim` is the width of what a head passes to the
-    output projection (the value width, where values and queries differ).
+    output projection (the value width, where values and queries differ). `parameters` is None where nobody
+    has counted them: an imported table names heads and no model.
     """
 
     name: str
@@ -30,7 +31,7 @@ class ModelSpec:
     head_dim: tuple[int, ...]
     hidden: int
     vocabulary: int
-    parameters: int
+    parameters: int | None
     dtype: str
     revision: str | None
     content_hash: str | None
@@ -45,6 +46,11 @@ class ModelSpec:
     def shape(self) -> tuple[int, int]:
         """(layers, most heads in a layer): the shape of a map of this model."""
         return self.layers, max(self.heads, default=0)
+
+    def has_same_weights(self, other: ModelSpec) -> bool:
+        """True if both are known to be the same model, in whatever dtype. An unknown hash equals nothing."""
+        known = self.content_hash is not None
+        return known and (self.content_hash, self.shape) == (other.content_hash, other.shape)
 
     def __iter__(self) -> Iterator[Head]:
         """Every head, layer by layer."""

@@ -6,6 +6,7 @@ from headatlas.figure.comparing import plot_comparison
 from headatlas.figure.distributions import draw_distribution, plot_distributions
 from headatlas.figure.dynamic import draw_dynamic, plot_dynamic
 from headatlas.figure.effects import draw_effects, plot_effects
+from headatlas.figure.imported import plot_imported
 from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
 from headatlas.figure.palette import PALETTES, Palette, palette_of
 from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
@@ -44,6 +45,7 @@ __all__ = [
     "plot_distributions",
     "plot_dynamic",
     "plot_effects",
+    "plot_imported",
     "plot_layer_profile",
     "plot_relations",
     "plot_score",

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas
 from headatlas.core import title_of
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
@@ -53,7 +54,9 @@ def plot_agreement(
     palette_of(colours)
     maps = [(atlas.always(task), atlas.any(task)) for task in names]
     texts = [f"{title_of(task)} ({word})" for task in names for word in ("Always", "Any")]
-    sheet = Sheet(rows=len(names), columns=2, width=width, left=0.34, right=_KEY_COLUMN, bottom=0.28)
+    foot = Foot.of((), doubt_caption(atlas, names), width)
+    bottom = 0.28 + foot.height
+    sheet = Sheet(rows=len(names), columns=2, width=width, left=0.34, right=_KEY_COLUMN, bottom=bottom)
     headers = fit_headers(texts, sheet.panel_width)
     beside = headers.lines == 1
     if not beside:  # long names: the key goes below, which leaves them more room
@@ -65,10 +68,12 @@ def plot_agreement(
         at_edge = {"left": column == 0, "bottom": row == len(names) - 1}
         draw_agreement(maps[row][column], ax=ax, colours=colours, threshold=threshold, **at_edge)
         add_header(ax, headers.texts[2 * row + column], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=0 if beside else _KEY_ROW)
+    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height + (0 if beside else _KEY_ROW))
     add_label(figure, label)
-    key = _add_key(figure, axes, beside=beside, hole=bool(maps[0][0]["facilitation"].isnull().any()))
+    hole = bool(maps[0][0]["facilitation"].isnull().any())
+    key = _add_key(figure, axes, beside=beside, hole=hole, lift=foot.height)
     draw_key(key, colours=colours, threshold=threshold)
+    foot.draw(figure)
     return figure
 
 
@@ -119,19 +124,21 @@ def draw_key(ax: Axes, *, colours: str = "paper", threshold: float | None = None
     return ax
 
 
-def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool) -> Axes:
+def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool, lift: float) -> Axes:
     """Axes for the key: beside the panels, half-way up, or below them, half-way along.
 
-    Where the map has a hole, the key says what one looks like.
+    Where the map has a hole, the key says what one looks like. `lift`: inches of the caption below.
     """
     width, height = figure.get_size_inches()
     first, last = axes[0, 0].get_position(), axes[-1, -1].get_position()
     if beside:
         x, y = width - _KEY - 0.06, (first.y1 + last.y0) / 2 * height - _KEY / 2
-        y = max(y, 0.44 if hole else 0.20)  # low panels: what stands below the key stays on the sheet
+        y = max(
+            y, lift + (0.44 if hole else 0.20)
+        )  # low panels: what stands below the key stays on the sheet
         hole_x, hole_y = x, y - 0.42
     else:
-        x, y = (first.x0 + last.x1) / 2 * width - _KEY / 2, 0.24
+        x, y = (first.x0 + last.x1) / 2 * width - _KEY / 2, lift + 0.24
         hole_x, hole_y = x + _KEY + 0.15, y
     if hole:
         side = 0.09

@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from headatlas.atlas import IMPLEMENTS, Atlas, categories, category_words
-from headatlas.core import title_of
+from headatlas.core import IMPORTED, NOT_IMPORTED, title_of
 from headatlas.figure.foot import Foot, entry
 from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.holes import heads_of, hole_legend
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -25,12 +26,11 @@ from headatlas.figure.panels import (
     add_outer_labels,
     check_threshold,
     columns_of,
-    hatch_holes,
     map_axes,
     map_height,
 )
 from headatlas.figure.relations import direction_of, measured, notes_of, require_direction
-from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style
+from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["draw_categories", "plot_categories"]
 
@@ -62,24 +62,35 @@ def plot_categories(
     """
     way = direction_of(direction)
     scores = atlas.relation_scores()
-    require_direction(measured(scores), way)
-    found = categories(measured(scores), check_threshold(threshold))
+    known = _of_one_origin(measured(scores))
+    require_direction(known, way)
+    found = categories(known, check_threshold(threshold))
     names = [str(name) for name in found["category"].values]
     words = category_words(found, way)
-    there = np.arange(words.sizes["head"]) < np.array(atlas.spec.heads)[:, None]
+    there = heads_of(atlas)
     maps = [words, *(category_words(found.sel(category=[name]), way) for name in names)]
     in_header, verb = _WORDS[way]
 
-    counts = Counter(words.values[there].tolist())
-    scored = there & ~scores.isnull().all(["relation", "direction"]).transpose("layer", "head").values
-    unscored = f" ({there.sum() - scored.sum():,} were not scored)" if scored.sum() < there.sum() else ""
+    shown = known if way is None else known.sel(direction=[way])
+    by_name = [shown.isel(relation=shown["category"].values == name) for name in names]
+    best = [part.max(["relation", "direction"]) for part in (shown, *by_name)]  # NaN: no score at all
+    scored = [there & one.notnull().transpose("layer", "head").values for one in best]
+    all_imported = bool((shown["kind"].values == IMPORTED).all())
+    holes = hole_legend(atlas, best, imported=bool((shown["kind"].values == IMPORTED).any()))
+    counts = Counter(words.values[scored[0]].tolist())
+    total, missing = int(scored[0].sum()), int(there.sum() - scored[0].sum())
+    unscored = f"; {missing:,} more are {NOT_IMPORTED}" if missing else ""
     having = [int((part.values[there] != "").sum()) for part in maps[1:]]
     by_category = ", ".join(f"{count:,} {name}" for count, name in zip(having, names, strict=True) if count)
+    at_least = f"it {verb} at least {100 * threshold:g} % of the pairs of a relation in it"
+    if all_imported:
+        at_least = f"it {verb} a relation in it with an imported score of at least {threshold:g}"
+    by_category = f" ({by_category}; the legend counts those that have it alone)" if by_category else ""
+    having_any = f"{total - counts['']:,} of {total:,} heads have one"
     caption = [
-        f"A head has a category if it {verb} at least {100 * threshold:g} % of the pairs of a relation in "
-        f"it; {there.sum() - counts['']:,} of {there.sum():,} heads have one{unscored}"
-        + (f" ({by_category}; the legend counts those that have it alone)." if by_category else "."),
+        f"A head has a category if {at_least}; {having_any}{by_category}{unscored}.",
         *notes_of(scores),
+        *_left_out(scores, known),
     ]
     sheet = Sheet(1, 1, width, left=0.34, right=0.04, bottom=0.28)
     layers, heads = atlas.spec.shape
@@ -90,7 +101,7 @@ def plot_categories(
     headers = fit_headers(texts, sheet.panel_width)
     height = map_height((heads, layers), sheet.panel_width, rows)
     free = (sheet.panel_width, height) if len(maps) < rows * columns else None
-    foot = Foot.of(_legend(counts, names, colours, hole=not there.all()), caption, width, free)
+    foot = Foot.of([*_legend(counts, names, colours), *holes], caption, width, free)
     sheet = replace(sheet, header=headers.height, bottom=sheet.bottom + foot.height)
     figure, axes = sheet.build(height)
     for place, ax in enumerate(axes.flat):
@@ -98,12 +109,25 @@ def plot_categories(
             ax.remove()
             continue
         at_edge = {"left": place % columns == 0, "bottom": place + columns >= len(maps)}
-        draw_categories(maps[place], ax=ax, there=there, known=names, colours=colours, **at_edge)
+        draw_categories(maps[place], ax=ax, there=scored[place], known=names, colours=colours, **at_edge)
         add_header(ax, headers.texts[place], headers)
     add_outer_labels(figure, axes, x="Layer", y="Head", lift=foot.height)
     add_label(figure, label)
     foot.draw(figure, axes[-1, -1])
     return figure
+
+
+def _of_one_origin(scores: xr.DataArray) -> xr.DataArray:
+    """Without imported relations, unless all are: nothing shows that their scores mean the same."""
+    is_imported = scores["kind"].values == IMPORTED
+    return scores if is_imported.all() else scores.isel(relation=~is_imported)
+
+
+def _left_out(scores: xr.DataArray, shown: xr.DataArray) -> list[str]:
+    """A line of the caption that names the imported relations that are not shown."""
+    is_imported = scores["kind"].values == IMPORTED
+    names = set(map(str, scores["relation"].values[is_imported])) - set(map(str, shown["relation"].values))
+    return [f"Without imported relations: {', '.join(sorted(names))}."] if names else []
 
 
 @house_style()
@@ -117,8 +141,8 @@ def draw_categories(
     left: bool = True,
     bottom: bool = True,
 ) -> Axes:
-    """A map [layer, head] of `category_words` as an image, the layer along x; cells where no head is `there`
-    are left open. `known`: all categories of the atlas, which decide the colours of yours."""
+    """A map [layer, head] of `category_words` as an image, the layer along x; cells where no scored head is
+    `there` are left open. `known`: all categories of the atlas, which decide the colours of yours."""
     image = np.zeros((*there.T.shape, 4))
     of_words = palette_of(colours).of_words(known)
     across = words.transpose("head", "layer").values
@@ -134,16 +158,10 @@ def draw_categories(
     return ax
 
 
-def _legend(counts: Counter[str], names: Sequence[str], colours: str, *, hole: bool) -> list[Artist]:
+def _legend(counts: Counter[str], names: Sequence[str], colours: str) -> list[Artist]:
     """Every category with the number of its heads; of "2 categories" and so on, those that occur."""
-    entries: list[Artist] = [
+    return [
         Patch(facecolor=colour, linewidth=0, label=f"{entry(word or 'unclassified')} ({counts[word]:,})")
         for word, colour in palette_of(colours).of_words(names).items()
         if counts[word] or not word.endswith(" categories")
     ]
-    if hole:
-        patch = Patch(label="no head")
-        hatch_holes(patch)
-        patch.set(linewidth=LINE_WIDTH)
-        entries.append(patch)
-    return entries

@@ -55,8 +55,9 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
     maps.append(maps[1] - maps[0])
     caption = [
         "Facilitation less interference, the mean over seeds: blue heads help, red ones hurt, from −1 to 1. "
-        f"Difference: the second less the first, from −2 to 2. {_agreement(found, 'heads')}"
-        f"{100 * (found.same or 0):.0f} % of the heads have the same role in both."
+        f"Difference: the second less the first, from −2 to 2. {_agreement(found, 'over heads')}"
+        f"{100 * (found.same or 0):.0f} % of the heads have the same role in both.",
+        *_verdict(found),
     ]
     foot = Foot.of((), caption, width)
     sheet = Sheet(1, 3, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
@@ -83,7 +84,8 @@ def _profiles(found: Comparison, label: str | None, colours: str, width: float) 
     names = _names(found)
     caption = [
         "Means over the heads at each tenth of the depth, of the means over seeds. "
-        + _agreement(found, "tenths").strip()
+        + _agreement(found, "of the profiles").strip(),
+        *_verdict(found),
     ]
     styles = ("-", "--")
     lines: list[Artist] = [
@@ -110,12 +112,19 @@ def _profiles(found: Comparison, label: str | None, colours: str, width: float) 
     return figure
 
 
+def _verdict(found: Comparison) -> list[str]:
+    """Lines of the caption: whether the two differ more than seeds do, and why they are not independent."""
+    shared = [f"Not independent: {'; '.join(found.shared)}."] if found.shared else []
+    return [f"Verdict: {found.verdict}.", *shared]
+
+
 def _agreement(found: Comparison, units: str) -> str:
     facts = found.correlation["facilitation"]
     if facts is None:
         return "Facilitation is the same everywhere in one of the two. "
-    between = f"[{facts.low:.2f}, {facts.high:.2f}]"
-    return f"Rank correlation of facilitation over {units} {facts.mean:.2f} {between}. "
+    p = found.p["facilitation"]
+    tested = found.test if p is None else f"p {p:.2g}, {found.test}"
+    return f"Rank correlation of facilitation {units} {facts.mean:.2f}{facts.brackets()} ({tested}). "
 
 
 def _largest(values: list[float]) -> float:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import title_of
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes, tasks_of
@@ -44,7 +45,10 @@ def plot_distributions(
     every = [_counts(one[name]) for one in scores for name in SCORES.values()]
     filled = np.concatenate([counts[counts > 0] for counts in every])
     log = bool(filled.max() > _STEEP * np.median(filled))
-    sheet = Sheet(len(names), len(SCORES), width, left=0.46, right=0.06, bottom=0.28, gap_x=0.09)
+    foot = Foot.of((), doubt_caption(atlas, names), width)
+    sheet = Sheet(
+        len(names), len(SCORES), width, left=0.46, right=0.06, bottom=0.28 + foot.height, gap_x=0.09
+    )
     texts = [f"{title_of(task)} ({name})" for task in names for name in SCORES.values()]
     headers = fit_headers(texts, sheet.panel_width)
     sheet = replace(sheet, header=headers.height)
@@ -56,8 +60,9 @@ def plot_distributions(
         ax.set_ylim(0.7 if log else 0, filled.max() * (5 if log else 1.3))
         plain_axes(ax, left=column == 0, bottom=row == len(names) - 1)
         add_header(ax, headers.texts[row * len(SCORES) + column], headers)
-    add_outer_labels(figure, axes, x="Score", y="Heads × seeds")
+    add_outer_labels(figure, axes, x="Score", y="Heads × seeds", lift=foot.height)
     add_label(figure, label)
+    foot.draw(figure)
     return figure
 
 

@@ -19,7 +19,7 @@ from headatlas.figure.foot import Foot, entry
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
-from headatlas.figure.relations import BOTH, direction_of, relations_of
+from headatlas.figure.relations import BOTH, direction_of, imported_note, relations_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = ["DYNAMIC", "draw_dynamic", "pearson", "plot_dynamic"]
@@ -73,6 +73,7 @@ def plot_dynamic(
             f"A dot per head and relation{_WAYS[direction_of(direction)]}; r: Pearson. "
             f"{_FORCED if 'forced' in pairs else ''}".strip(),
             *_left_out(atlas, relations, pairs),
+            *imported_note(static),
         ],
         width,
     )

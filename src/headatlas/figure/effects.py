@@ -11,14 +11,15 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts
 from headatlas.core import RequestError, UnknownNameError, title_of
-from headatlas.figure.foot import Foot
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.holes import hole_legend
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
-__all__ = ["draw_effects", "plot_effects"]
+__all__ = ["draw_effects", "plot_effects", "scale_end"]
 
 #: of the values of a map, how many lie within its scale: a few strong heads would leave the others white
 _WITHIN = 0.98
@@ -49,9 +50,14 @@ def plot_effects(
     caption = [
         "Blue: the task wants the head, red: it hurts the task; gating: facilitation less interference, the "
         "others: nats of loss. Each panel has a scale of its own, to the ± in its header, beyond which the "
-        "strongest 2 % of heads lie."
+        "strongest 2 % of heads lie.",
+        *[f"{title_of(task)}, {method}: {text}." for task, method, text in corruptions(atlas, wanted)],
+        *doubt_caption(atlas, wanted, _doubts),
     ]
-    foot = Foot.of((), caption, width)
+    drawn = [one for one in maps if one is not None]
+    imported = any("imported_from" in atlas.run(*one).task_facts for one in drawn)
+    holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=imported)
+    foot = Foot.of(holes, caption, width)
     rows = len(maps) // columns
     sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
     texts = [_header(atlas, *one) if one else "–" for one in maps]
@@ -72,12 +78,21 @@ def plot_effects(
     return figure
 
 
+def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
+    """Of the gates and of all effects of a task, each once."""
+    found = doubts(atlas, task) if task in atlas.tasks else []
+    for method in atlas.methods(task):
+        if method != "gating":
+            found += [doubt for doubt in effect_doubts(atlas, task, method) if doubt not in found]
+    return found
+
+
 def _header(atlas: Atlas, task: str, method: str) -> str:
-    most = _most(atlas.importance(task, method).values)
+    most = scale_end(atlas.importance(task, method).values)
     return f"{title_of(task)}\N{NO-BREAK SPACE}±{most:.2g}: {method}"  # the method in a line of its own
 
 
-def _most(values: np.ndarray) -> float:
+def scale_end(values: np.ndarray) -> float:
     """The end of a map's scale."""
     return float(np.nanquantile(np.abs(values), _WITHIN)) or 1.0
 
@@ -87,7 +102,7 @@ def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: b
     """A map [layer, head] of values above and below zero; holes are left open."""
     shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
     layers, heads = shown.shape
-    most = _most(values.values)
+    most = scale_end(values.values)
     ax.imshow(
         shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
         aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),

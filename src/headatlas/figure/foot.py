@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headatlas.atlas import Atlas, Doubt, doubts
+from headatlas.core import title_of
 from headatlas.figure.headers import shortened, text_inches
 from headatlas.figure.style import FONT_SIZES
 
-__all__ = ["Foot", "entry"]
+__all__ = ["Foot", "count_by_task", "doubt_caption", "entry"]
 
 _SIZE = FONT_SIZES["tick"]
 #: inches: a line of the caption, a row of the legend, air above and below either
@@ -25,6 +27,30 @@ _MARK = 0.24
 def entry(name: str) -> str:
     """A name in a legend, cut short where it would take half a column."""
     return shortened(name, _SIZE, 1.2)
+
+
+def doubt_caption(
+    atlas: Atlas, tasks: Sequence[str], of_task: Callable[[Atlas, str], Sequence[Doubt]] = doubts
+) -> list[str]:
+    """A paragraph that names what is doubtful about each task; none if nothing is."""
+    found = {task: of_task(atlas, task) for task in dict.fromkeys(tasks)}
+    parts = [
+        f"{title_of(task)} ({', '.join(doubt.brief for doubt in some)})"
+        for task, some in found.items()
+        if some
+    ]
+    return [f"Doubtful: {'; '.join(parts)}. 'headatlas report' says why."] if parts else []
+
+
+def count_by_task(counts: Mapping[str, int], what: str) -> str:
+    """ "3 seeds"; where tasks differ, "3 seeds (Math), 5 seeds (Syntax)"."""
+    each: dict[int, list[str]] = {}
+    for task, count in counts.items():
+        each.setdefault(count, []).append(title_of(task))
+    words = {count: f"{count} {what}{'' if count == 1 else 's'}" for count in each}
+    if len(each) == 1:
+        return next(iter(words.values()))
+    return ", ".join(f"{words[count]} ({', '.join(tasks)})" for count, tasks in each.items())
 
 
 @dataclass(frozen=True, slots=True)

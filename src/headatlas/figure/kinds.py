@@ -14,6 +14,7 @@ from headatlas.figure.categories import plot_categories
 from headatlas.figure.distributions import plot_distributions
 from headatlas.figure.dynamic import plot_dynamic
 from headatlas.figure.effects import plot_effects
+from headatlas.figure.imported import plot_imported
 from headatlas.figure.panels import tasks_of
 from headatlas.figure.profile import plot_layer_profile
 from headatlas.figure.relations import plot_relations
@@ -78,6 +79,10 @@ def _effects(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_effects(atlas, options.tasks, label=options.label)
 
 
+def _imported(atlas: Atlas, options: FigureOptions) -> Figure:
+    return plot_imported(atlas, options.tasks, label=options.label)
+
+
 def _ablation(atlas: Atlas, options: FigureOptions) -> Figure:
     return plot_ablation(atlas, options.tasks, label=options.label, colours=options.colours)
 
@@ -128,6 +133,7 @@ KINDS: dict[str, Callable[[Atlas, FigureOptions], Figure]] = {
     "distributions": _distributions,
     "dynamic": _dynamic,
     "effects": _effects,
+    "imported": _imported,
     "profile": _profile,
     "relations": _relations,
     "score": _score,

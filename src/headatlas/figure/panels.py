@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError
+from headatlas.core import RequestError, require_share
 from headatlas.figure.headers import size_of
 from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
@@ -107,6 +107,8 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
     if not wanted:
         only = any(method == "contrast" for method, _ in atlas.runs)
         hint = " This atlas holds contrasts: --kind contrast draws those." if only else ""
+        if atlas.imported:
+            hint = " This atlas holds imported scores: --kind imported draws those."
         if atlas.relations:
             hint = " This atlas holds relations: --kind categories draws those."
         raise RequestError(
@@ -125,9 +127,7 @@ def columns_of(count: int, sheet: Sheet, narrowest: float) -> int:
 
 def check_threshold(threshold: float) -> float:
     """The threshold, if it is one."""
-    if not 0 < threshold <= 1:
-        raise RequestError(f"a threshold of {threshold:g} cuts nothing; it lies above 0 and goes up to 1.")
-    return threshold
+    return require_share("threshold", threshold)
 
 
 def map_height(

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 
 from headatlas.atlas import Atlas
 from headatlas.core import title_of
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, plain_axes, tasks_of, ticks
@@ -38,7 +39,9 @@ def plot_layer_profile(
 ) -> Figure:
     """One panel per task, one above the other: facilitation and interference against the layer."""
     names = tasks_of(atlas, tasks)
-    sheet = Sheet(len(names), 1, width, left=0.42, right=0.06, bottom=0.28 + _LEGEND)
+    foot = Foot.of((), doubt_caption(atlas, names), width)
+    below = foot.height + _LEGEND
+    sheet = Sheet(len(names), 1, width, left=0.42, right=0.06, bottom=0.28 + below)
     headers = fit_headers([title_of(task) for task in names], sheet.panel_width)
     sheet = replace(sheet, header=headers.height)
     figure, axes = sheet.build(_HEIGHT)
@@ -52,16 +55,18 @@ def plot_layer_profile(
     for ax in axes[:, 0]:
         ax.set(ylim=(0, top), yticks=(0, top / 2, top))
         ax.set_yticklabels([f"{tick:g}" for tick in ax.get_yticks()])
-    add_outer_labels(figure, axes, x="Layer", y="Mean over heads", lift=_LEGEND)
+    add_outer_labels(figure, axes, x="Layer", y="Mean over heads", lift=below)
     add_label(figure, label)
     lines: list[Artist] = [
         Line2D([], [], color=palette_of(colours).lines[name], linewidth=1.2, label=name) for name in _PROFILED
     ]
     lines.append(Patch(facecolor="#7f7f7f", alpha=_BAND, linewidth=0, label="range of seeds"))
     figure.legend(
-        handles=lines, loc="lower center", bbox_to_anchor=(0.5, 0), ncols=3, borderaxespad=0.1, borderpad=0,
+        handles=lines, loc="lower center", ncols=3,
+        bbox_to_anchor=(0.5, foot.height / figure.get_figheight()), borderaxespad=0.1, borderpad=0,
         handlelength=1.6, fontsize=FONT_SIZES["tick"],
     )  # fmt: skip
+    foot.draw(figure)
     return figure
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import DIRECTIONS, RequestError, UnknownNameError, relation_words, title_of
+from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
 from headatlas.figure.score import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
@@ -16,6 +16,7 @@ __all__ = [
     "BOTH",
     "SOURCE_WORDS",
     "direction_of",
+    "imported_note",
     "measured",
     "notes_of",
     "plot_relations",
@@ -102,7 +103,19 @@ def notes_of(scores: xr.DataArray, mark: str = "") -> list[str]:
     if (kinds == "none").any():
         names = _listed(scores.isel(relation=kinds == "none"), "single")
         notes.append(f"Not measurable with this tokenizer (n pairs of single tokens): {names}.")
-    return notes
+    return [*notes, *imported_note(scores)]
+
+
+def imported_note(scores: xr.DataArray) -> list[str]:
+    """A paragraph of a caption: relations whose scores were imported, with the seeds that were averaged."""
+    given = scores.isel(relation=scores["kind"].values == IMPORTED)
+    if not given.sizes["relation"]:
+        return []
+    parts = [
+        str(name) + (f" (mean over {count} seeds)".replace(" ", "\u00a0") if count > 1 else "")
+        for name, count in zip(given["relation"].values, given["seeds"].values, strict=True)
+    ]
+    return [f"Imported, not measured here: {', '.join(parts)}."]
 
 
 @house_style()
@@ -131,7 +144,7 @@ def plot_relations(
     caption = notes_of(asked, mark="† ")
     return heat_maps(
         atlas, maps, _SCORE_WORDS[way], label=label, colours=colours, width=width, narrowest=_NARROWEST,
-        caption=caption,
+        caption=caption, imported=bool((scores["kind"].values == IMPORTED).any()),
     )  # fmt: skip
 
 

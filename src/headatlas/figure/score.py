@@ -11,10 +11,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headatlas.atlas import SCORES, Atlas
+from headatlas.atlas import SCORES, Atlas, contrast_doubts, contrasts_of
 from headatlas.core import RequestError, UnknownNameError, title_of
-from headatlas.figure.foot import Foot
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.holes import hole_legend
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -112,7 +113,8 @@ def plot_scores(
     names = tasks_of(atlas, tasks)
     found = {task: score_of(atlas, task, score, over) for task in names}
     maps = [(f"{title_of(task)} ({OVER[over]})", one) for task, one in found.items()]
-    return heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width)
+    caption = doubt_caption(atlas, names)
+    return heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width, caption=caption)
 
 
 @house_style()
@@ -126,13 +128,19 @@ def plot_contrasts(
 ) -> Figure:
     """One panel per contrast: the mean gate over the seeds. A shut head serves the task to be forgotten, or
     neither."""
-    there = [name for method, name in atlas.runs if method == "contrast" and atlas.seeds(name, method)]
-    names = there if contrasts is None else [contrasts] if isinstance(contrasts, str) else list(contrasts)
+    names = (
+        contrasts_of(atlas)
+        if contrasts is None
+        else [contrasts]
+        if isinstance(contrasts, str)
+        else list(contrasts)
+    )
     if not names:
         raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
     gates = [atlas.gates(name, "contrast").sel(fit="retain", drop=True) for name in names]
     maps = [(title_of(name), one.mean("seed", skipna=False)) for name, one in zip(names, gates, strict=True)]
-    return heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width)
+    caption = doubt_caption(atlas, names, contrast_doubts)
+    return heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width, caption=caption)
 
 
 def heat_maps(
@@ -145,14 +153,15 @@ def heat_maps(
     width: float,
     narrowest: float | None = None,
     caption: Sequence[str] = (),
+    imported: bool = False,
 ) -> Figure:
     """(Header, map) each, and one colour bar for all, named `bar`; paragraphs of `caption` below.
 
     At most three beside each other; or, in headers of up to three lines, as many as are not narrower than
-    `narrowest`.
+    `narrowest`. `imported`: a value may be missing because an imported table does not give it.
     """
     names = [name for name, _ in maps]
-    foot = Foot.of((), caption, width)
+    foot = Foot.of(hole_legend(atlas, [values for _, values in maps], imported=imported), caption, width)
     sheet = Sheet(1, 1, width, left=0.34, right=_BAR + 0.46, bottom=0.28 + foot.height)
     columns = min(len(names), _MOST_COLUMNS) if len(names) != 4 else 2
     if narrowest is not None:

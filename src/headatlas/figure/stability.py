@@ -13,10 +13,18 @@ from matplotlib.lines import Line2D
 
 from headatlas.atlas import THRESHOLD, Atlas, by_seeds
 from headatlas.core import RequestError, title_of
-from headatlas.figure.foot import Foot
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes, tasks_of
+from headatlas.figure.panels import (
+    Sheet,
+    add_label,
+    add_outer_labels,
+    check_threshold,
+    inward_numbers,
+    plain_axes,
+    tasks_of,
+)
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["plot_stability"]
@@ -38,7 +46,7 @@ def plot_stability(
 ) -> Figure:
     """A row per task: the share of heads that facilitate and interfere in all and in any of so many
     seeds, and how well the mean over so many seeds agrees with that over as many others."""
-    least = THRESHOLD if threshold is None else threshold
+    least = THRESHOLD if threshold is None else check_threshold(threshold)
     found = {task: by_seeds(atlas.scores(task), least) for task in tasks_of(atlas, tasks)}
     found = {task: table for task, table in found.items() if len(table) > 1}
     if not found:
@@ -56,7 +64,8 @@ def plot_stability(
     caption = [
         "Left: heads whose score reaches the threshold in every one (Always) and in at least one (Any) of so "
         "many seeds. Right: rank correlation of the mean over so many seeds with that over as many others. "
-        "Means over the choices of seeds."
+        "Means over the choices of seeds.",
+        *doubt_caption(atlas, list(found)),
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import FITS, Head, RequestError, title_of
+from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import FIT_COLOURS
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
@@ -63,7 +64,9 @@ def plot_trajectories(
         texts = [_title(head, lowest) for head in wanted]
     if not wanted:
         raise RequestError("no head was named; name some, such as 'L5H3', or leave heads out for examples.")
-    sheet = Sheet(1, 1, width, left=0.42, right=0.08, bottom=0.28 + _LEGEND, gap_x=0.12)
+    foot = Foot.of((), doubt_caption(atlas, [task]), width)
+    below = foot.height + _LEGEND
+    sheet = Sheet(1, 1, width, left=0.42, right=0.08, bottom=0.28 + below, gap_x=0.12)
     columns = min(len(wanted), int((sheet.panel_width + sheet.gap_x) / (_NARROWEST + sheet.gap_x)))
     rows = -(-len(wanted) // columns)
     sheet = replace(sheet, rows=rows, columns=columns)
@@ -82,9 +85,10 @@ def plot_trajectories(
         plain_axes(ax, left=place % columns == 0, bottom=place + columns >= len(wanted))
         add_header(ax, headers.texts[place], headers)
     lines = ", a line per seed" if paths["free"].sizes["seed"] > 1 else ""
-    add_outer_labels(figure, axes, x=f"Update ({title_of(task)}{lines})", y="Gate", lift=_LEGEND)
+    add_outer_labels(figure, axes, x=f"Update ({title_of(task)}{lines})", y="Gate", lift=below)
     add_label(figure, label)
-    _add_legend(figure)
+    _add_legend(figure, foot.height)
+    foot.draw(figure)
     return figure
 
 
@@ -125,12 +129,13 @@ def _example_title(role: str, head: Head, lowest: xr.Dataset) -> str:
     return f"{head} {role}" if value >= THRESHOLD else f"{head} ({SCORES[role]} {value:.2f})"
 
 
-def _add_legend(figure: Figure) -> None:
+def _add_legend(figure: Figure, lift: float) -> None:
     lines = [Line2D([], [], color=FIT_COLOURS[fit], linewidth=1.2, label=_FIT_WORDS[fit]) for fit in FITS]
     lines.append(
         Line2D([], [], color="black", linewidth=LINE_WIDTH, linestyle=(0, (4, 2)), label="pressure starts")
     )
     figure.legend(
-        handles=lines, loc="lower center", bbox_to_anchor=(0.5, 0), ncols=len(lines), borderaxespad=0.1,
-        borderpad=0, handlelength=1.6, columnspacing=1.4, fontsize=FONT_SIZES["tick"],
+        handles=lines, loc="lower center", bbox_to_anchor=(0.5, lift / figure.get_figheight()),
+        ncols=len(lines), borderaxespad=0.1, borderpad=0, handlelength=1.6, columnspacing=1.4,
+        fontsize=FONT_SIZES["tick"],
     )  # fmt: skip

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from headatlas.atlas import ORDERS, Atlas, Validation
 from headatlas.core import RequestError, title_of
-from headatlas.figure.foot import Foot
+from headatlas.figure.foot import Foot, count_by_task, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
@@ -45,14 +45,6 @@ def _validated(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[Validati
     return [atlas.validation(task) for task in wanted]
 
 
-def _items(found: Sequence[Validation]) -> str:
-    counts = list(dict.fromkeys(one.items for one in found))
-    if len(counts) == 1:
-        return f"{counts[0]} items"
-    of = {count: ", ".join(one.task for one in found if one.items == count) for count in counts}
-    return "; ".join(f"{count} items ({tasks})" for count, tasks in of.items())
-
-
 @house_style()
 def plot_sufficiency(
     atlas: Atlas,
@@ -62,7 +54,7 @@ def plot_sufficiency(
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A row per task: faithfulness against the share of heads that are kept alone, and that are taken
-    away, in the order of each method."""
+    away, in the order of each method. Nats gained over no heads where faithfulness cannot be normalized."""
     found = _validated(atlas, tasks)
     names = list(dict.fromkeys(name for one in found for name in one.named()))
     lines: list[Artist] = [
@@ -72,11 +64,22 @@ def plot_sufficiency(
     caption = [
         "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
         "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
-        f"orders. Heads that are not there are switched off (zero). {_items(found)}."
+        f"orders. Heads that are not there are switched off (zero). "
+        f"{count_by_task({one.task: one.items for one in found}, 'held-out item')}.",
+        *doubt_caption(atlas, [one.task for one in found]),
+    ]
+    caption += [
+        f"{title_of(one.task)}, in nats gained over no heads: {one.why_not_normalized()}."
+        for one in found
+        if not one.is_normalized
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height)
-    texts = [f"{title_of(one.task)}: {word}" for one in found for word in _SIDES.values()]
+    texts = [
+        f"{title_of(one.task)}: {word}{'' if one.is_normalized else ', nats'}"
+        for one in found
+        for word in _SIDES.values()
+    ]
     headers = fit_headers(texts, sheet.panel_width)
     sheet = replace(sheet, header=headers.height)
     figure, axes = sheet.build(_HEIGHT)
@@ -88,7 +91,9 @@ def plot_sufficiency(
         if lowest:
             inward_numbers(ax)
         add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Share of heads", y="Faithfulness", lift=foot.height)
+    units = {True: "Faithfulness", False: "Gain (nats)"}
+    label_y = " or ".join(units[kind] for kind in units if any(one.is_normalized == kind for one in found))
+    add_outer_labels(figure, axes, x="Share of heads", y=label_y, lift=foot.height)
     add_label(figure, label)
     foot.draw(figure)
     return figure
@@ -97,19 +102,25 @@ def plot_sufficiency(
 @house_style()
 def draw_sufficiency(found: Validation, side: str, *, ax: Axes) -> Axes:
     """The curves of one task with heads kept ("keep") or taken away ("drop")."""
-    for value in (0, 1):
+    values = found.curve if found.is_normalized else found.gain
+    full = 1 if found.is_normalized else found.gap.mean
+    for value in (0, full):
         ax.axhline(value, color="#c0c0c0", linewidth=LINE_WIDTH)
     for name in reversed(found.named()):  # gating on top
         colour, dash = _LOOKS[name]
         thick = 1.4 if name == "gating" else 0.9
-        ax.plot(
-            found.shares, found.curve(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name
-        )
-    curves = np.stack([found.curve(name, one) for name in found.named() for one in _SIDES])  # one scale
-    low, high = min(-0.1, float(np.nanmin(curves)) - 0.05), max(1.1, float(np.nanmax(curves)) + 0.05)
-    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(low, high), yticks=(0, 0.5, 1))
+        ax.plot(found.shares, values(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name)
+    curves = np.stack([values(name, one) for name in found.named() for one in _SIDES])  # one scale
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1))
     ax.set_xticklabels(["0", "0.5", "1"])
-    ax.set_yticklabels(["0", "0.5", "1"])
+    if found.is_normalized:
+        low, high = min(-0.1, float(np.nanmin(curves)) - 0.05), max(1.1, float(np.nanmax(curves)) + 0.05)
+        ax.set(ylim=(low, high), yticks=(0, 0.5, 1))
+        ax.set_yticklabels(["0", "0.5", "1"])
+    else:
+        margin = 0.1 * float(np.ptp(curves)) or 0.1
+        ax.set_ylim(float(curves.min()) - margin, float(curves.max()) + margin)
+        ax.locator_params(axis="y", nbins=4)
     plain_axes(ax)
     return ax
 
@@ -131,11 +142,15 @@ def plot_ablation(
         Line2D([], [], color=words[name], linewidth=1.2, label=f"by {name}") for name in ORDERS
     ]
     lines.append(Patch(facecolor="#7f7f7f", alpha=_BAND, linewidth=0, label="random orders"))
-    seeds, items = found[0].off.shape[0], found[0].items
+    seeds = count_by_task({one.task: one.off.shape[0] for one in found}, "seed")
+    items = count_by_task({one.task: one.items for one in found}, "held-out item")
+    draws = count_by_task({one.task: len(one.by_chance) for one in found}, "random order")
     caption = [
-        "Heads are switched off one after another, the highest score first, from the gates G+ of each of "
-        f"{seeds} seed{'s' * (seeds > 1)}; mean over seeds and {items} held-out items. Band: 95 % of the "
-        "random orders. The scale is cut where all is lost."
+        "Heads are switched off one after another, the highest score first, from the gates G+ of each seed; "
+        f"mean over seeds and held-out items: {seeds}; {items}. Band: {draws}, from the 2.5th to the 97.5th "
+        "percentile. The scale "
+        "is cut where all is lost.",
+        *doubt_caption(atlas, [one.task for one in found]),
     ]
     foot = Foot.of(lines, caption, width)
     columns = min(3, len(found))

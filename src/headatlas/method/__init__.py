@@ -1,7 +1,7 @@
 """(model, task) -> scores of heads. Each method lives in a file of its own."""
 
 from headatlas.method.ablation import STAND_INS, ablate
-from headatlas.method.attribution import STEPS_ALONG, attribute
+from headatlas.method.attribution import MOST_POINTS, TOLERANCE, attribute, integrate
 from headatlas.method.batches import Pass, RowTable, draw
 from headatlas.method.causal import CausalCheck, causal_check, questions
 from headatlas.method.contrast import MARGIN, ContrastFit
@@ -10,12 +10,13 @@ from headatlas.method.effects import HeadEffects
 from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
 from headatlas.method.in_text import TEMPLATES
 from headatlas.method.likelihood import Outcome, evaluate, row_nll
-from headatlas.method.mediation import corrupted_rows, mediate
+from headatlas.method.mediation import Corruption, choose_corruption, corrupted_rows, mediate
 from headatlas.method.relating import (
     SourceChoice,
     choose_source,
     dynamic_scores,
     relation_scores,
+    scored_pairs,
     scores_from_weights,
     scores_in_texts,
 )
@@ -32,15 +33,17 @@ from headatlas.method.settings import (
 
 __all__ = [
     "MARGIN",
+    "MOST_POINTS",
     "OBJECTIVES",
     "PRESETS",
     "STAGES",
     "STAND_INS",
-    "STEPS_ALONG",
     "TARGETS_PER_BATCH",
     "TEMPLATES",
+    "TOLERANCE",
     "CausalCheck",
     "ContrastFit",
+    "Corruption",
     "FitResult",
     "GateFit",
     "GatingSettings",
@@ -56,6 +59,7 @@ __all__ = [
     "ablate",
     "attribute",
     "causal_check",
+    "choose_corruption",
     "choose_k",
     "choose_source",
     "corrupted_rows",
@@ -63,6 +67,7 @@ __all__ = [
     "dynamic_scores",
     "evaluate",
     "evaluate_sets",
+    "integrate",
     "kept_only",
     "mediate",
     "questions",
@@ -72,6 +77,7 @@ __all__ = [
     "resolve",
     "row_nll",
     "salient_operations",
+    "scored_pairs",
     "scores_from_weights",
     "scores_in_texts",
 ]

@@ -21,8 +21,9 @@ import xarray as xr
 from headatlas.core import Head, RequestError
 from headatlas.method.batches import RowTable
 from headatlas.method.effects import gates_without
+from headatlas.method.likelihood import require_finite, with_room
 from headatlas.method.relations import relations_for
-from headatlas.model import Model
+from headatlas.model import Model, eval_mode
 from headatlas.task import LEAST_PAIRS, Relation, RelationTokens, Row, load_relation
 
 __all__ = ["CausalCheck", "accuracy", "can_ask", "causal_check", "questions", "top_heads"]
@@ -76,8 +77,8 @@ def can_ask(relation: RelationTokens) -> bool:
 
 
 def questions(model: Model, relation: RelationTokens, most: int = _QUESTIONS) -> list[Row]:
-    """Prompts behind a few worked examples, for pairs whose target is one token; examples never have the
-    source or a target that is asked for."""
+    """Prompts behind a few worked examples, for pairs whose target is one token; examples
+    never have the source or an answer on either side."""
     whole = {pair.words: pair.target for pair in relation.pairs if pair.whole}
     if len(whole) < LEAST_PAIRS:
         raise RequestError(
@@ -94,7 +95,8 @@ def questions(model: Model, relation: RelationTokens, most: int = _QUESTIONS) ->
     chosen = chance.sample(list(whole), min(most, len(whole)))
     texts = []
     for source, _ in chosen:
-        others = [pair for pair in pairs if pair[0] != source and pair[1] not in answers[source]]
+        given_away = {source, *answers[source]}
+        others = [pair for pair in pairs if given_away.isdisjoint(pair)]
         shots = [
             f"{template.format(source=pair[0])} {pair[1]}."
             for pair in chance.sample(others, min(SHOTS, len(others)))
@@ -111,12 +113,19 @@ def questions(model: Model, relation: RelationTokens, most: int = _QUESTIONS) ->
 def accuracy(model: Model, rows: Sequence[Row], off: Sequence[Head]) -> float:
     """The share of rows whose target is on top, with heads switched off where it is predicted."""
     gates = gates_without(model, *off)
-    right = 0
-    for batch in RowTable(rows).passes(np.arange(len(rows))[:, None], _TOKENS, model.device):
-        with model.gates(gates, at=batch.positions):
-            logits = model.logits_at(batch.ids, batch.rows, batch.positions)
-        right += int((logits.argmax(-1) == batch.targets.to(logits.device)).sum())
-    return right / len(rows)
+    table = RowTable(rows)
+
+    def count_right(budget: int) -> int:
+        right = 0
+        for batch in table.passes(np.arange(len(rows))[:, None], budget, model.device):
+            with model.gates(gates, at=batch.positions):
+                logits = model.logits_at(batch.ids, batch.rows, batch.positions)
+            require_finite(model, logits.amax(-1), "logits")  # argmax takes NaN for the largest
+            right += int((logits.argmax(-1) == batch.targets.to(logits.device)).sum())
+        return right
+
+    with eval_mode(model.hf):
+        return with_room(int(table.lengths.max()), _TOKENS, count_right) / len(rows)
 
 
 def top_heads(scores: xr.DataArray, relation: str, most: int) -> list[Head]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headatlas.method.batches import RowTable
 from headatlas.method.effects import HeadsDone
-from headatlas.method.likelihood import forward_budget, outcome_of, with_room
+from headatlas.method.likelihood import forward_budget, outcome_of, require_finite, with_room
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -35,9 +35,10 @@ def evaluate_sets(
     values = torch.from_numpy(different.reshape(-1, *sets.shape[1:])).float()
     table = RowTable(rows)
     found = np.full((2, len(values), len(rows)), np.nan)
+    is_done = np.zeros((len(values), len(rows)), dtype=bool)
 
     def work(budget: int) -> None:
-        left = np.argwhere(np.isnan(found[0]))  # some are done if memory ran out on the way
+        left = np.argwhere(~is_done)  # some are done if memory ran out on the way
         batches = table.passes(left[:, 1:], budget, model.device)
         done = len(values) * len(rows) - len(left)
         for batch in batches:
@@ -45,7 +46,9 @@ def evaluate_sets(
             with model.gates(values[which].to(model.device), toward=toward):
                 logits = model.logits_at(batch.ids, batch.rows, batch.positions)
             nll, right = outcome_of(model, batch, logits)
+            require_finite(model, nll, "losses with gated heads")
             found[:, which, row] = nll.cpu().numpy(), right.cpu().numpy()
+            is_done[which, row] = True
             done += len(which)
             if progress is not None:
                 progress(done, len(values) * len(rows))

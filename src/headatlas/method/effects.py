@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headatlas.core import Head
 from headatlas.method.batches import Pass, RowTable
-from headatlas.method.likelihood import forward_budget, row_nll, with_room
+from headatlas.method.likelihood import forward_budget, require_finite, row_nll, with_room
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -31,16 +31,34 @@ HeadsDone = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadEffects:
     """`values` [layer, head], the mean over the rows, and `errors`, its standard error; NaN: no head there.
+    `per_row` [row, layer, head] are the effects that they are the mean of.
 
     `plain` is the loss of the rows as they are (in mediation, corrupted). `whole`: of ablation the effect of
     replacing all heads at once, of attribution that of shutting all, of mediation that of the corruption.
+    Integrated gradients also have `points`, the mean number of points per row; `dtype`, in which the path was
+    measured; and `expected_error`, that of their sum over all heads as a share of `whole`, from the errors of
+    single intervals of the path.
     """
 
     values: np.ndarray
     errors: np.ndarray
-    rows: int
+    per_row: np.ndarray
     plain: float
     whole: float
+    points: float | None = None
+    dtype: str | None = None
+    expected_error: float | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.per_row)
+
+    @property
+    def completeness_error(self) -> float:
+        """How far the effects of all heads are from summing to `whole`, as a share of it. Exact integrated
+        gradients sum to it."""
+        gap = abs(float(np.nansum(self.values, dtype=np.float64)) - self.whole)
+        return gap / max(abs(self.whole), float(np.finfo(np.float32).tiny))
 
 
 def gates_without(model: Model, *heads: Head) -> Tensor:
@@ -67,31 +85,39 @@ def row_effects(
     plain = np.full(len(rows), np.nan)
     changed = np.full((len(rows), *model.spec.shape), np.nan)
     together = np.full(len(rows), np.nan)
+    is_done = np.zeros(len(rows), dtype=bool)
+
+    def measure(batch: Pass, what: str) -> np.ndarray:
+        losses = row_nll(model, batch).cpu()
+        require_finite(model, losses, what)
+        return losses.numpy()
 
     def work(budget: int) -> None:
-        left = np.flatnonzero(np.isnan(plain))  # some are done if memory ran out on the way
+        left = np.flatnonzero(~is_done)  # some are done if memory ran out on the way
         batches = list(table.passes(left[:, None], budget, model.device))
         done, total = 0, len(batches) * len(model.spec)
         for batch in batches:
             members = left[batch.members]
+            plain[members] = measure(batch, "losses")
             change = changes(batch, members.tolist())
             for head in model.spec:
                 with change(head):
-                    changed[members, head.layer, head.head] = row_nll(model, batch).cpu().numpy()
+                    changed[members, head.layer, head.head] = measure(batch, f"losses without {head}")
                 done += 1
                 if progress is not None:
                     progress(done, total)
             with change(None):
-                together[members] = row_nll(model, batch).cpu().numpy()
-            plain[members] = row_nll(model, batch).cpu().numpy()
+                together[members] = measure(batch, "losses with all heads replaced")
+            is_done[members] = True
 
     with_room(int(table.lengths.max()), forward_budget(model), work)
     return plain, changed, together
 
 
-def summed_up(per_row: np.ndarray, plain: float, whole: float) -> HeadEffects:
+def summed_up(per_row: np.ndarray, plain: float, whole: float, points: float | None = None) -> HeadEffects:
     """From the effects [row, layer, head]."""
     count = len(per_row)
     mean = per_row.mean(axis=0)
     errors = per_row.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(mean, np.nan)
-    return HeadEffects(mean.astype(np.float32), errors.astype(np.float32), count, plain, whole)
+    means, errors, each = (part.astype(np.float32) for part in (mean, errors, per_row))
+    return HeadEffects(means, errors, each, plain, whole, points)

@@ -148,7 +148,7 @@ class GateFit:
     def _pieces(self) -> int:
         """Passes of an update: in several there is less padding, but each is to keep a GPU busy. Counted in
         operations: forward, and backward through the activations."""
-        return int(np.clip(4.0 * self.model.spec.parameters * self._tokens() / _BUSY, 1, _PIECES))
+        return int(np.clip(4.0 * (self.model.spec.parameters or 0) * self._tokens() / _BUSY, 1, _PIECES))
 
     @property
     def done(self) -> bool:

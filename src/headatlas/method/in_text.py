@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from headatlas.core import DIRECTIONS
+from headatlas.method.likelihood import with_room
 from headatlas.method.relations import Writer
 from headatlas.model.weights import head_values
 from headatlas.task import PairTokens, tokens_of
@@ -59,17 +60,22 @@ def _read(
     before = (*first, *tokens_of(model.tokenizer, [template])[0])
     different = sorted(set(sources), key=lambda source: (len(source), source))
     places = {source: place for place, source in enumerate(different)}
-    parts: dict[int, list[tuple[Tensor, Tensor]]] = {}
     width = len(before) + len(different[-1])
-    for start in range(0, len(different), max(1, _TOKENS // width)):
-        some = different[start : start + max(1, _TOKENS // width)]
-        longest = max(map(len, some))
-        rows = [
-            [*before, *source, *[source[-1]] * (longest - len(source))] for source in some
-        ]  # not looked at
-        ends = torch.tensor([len(before) + len(source) - 1 for source in some])
-        for layer, both in model.observe(torch.tensor(rows, device=model.device), ends).items():
-            parts.setdefault(layer, []).append(both)
+
+    def observe(budget: int) -> dict[int, list[tuple[Tensor, Tensor]]]:
+        parts: dict[int, list[tuple[Tensor, Tensor]]] = {}
+        for start in range(0, len(different), max(1, budget // width)):
+            some = different[start : start + max(1, budget // width)]
+            longest = max(map(len, some))
+            rows = [
+                [*before, *source, *[source[-1]] * (longest - len(source))] for source in some
+            ]  # not looked at
+            ends = torch.tensor([len(before) + len(source) - 1 for source in some])
+            for layer, both in model.observe(torch.tensor(rows, device=model.device), ends).items():
+                parts.setdefault(layer, []).append(both)
+        return parts
+
+    parts = with_room(width, _TOKENS, observe)
     order = torch.tensor([places[source] for source in sources])
     seen = {}
     for layer, pieces in parts.items():

@@ -19,11 +19,13 @@ from headatlas.task import Row
 
 __all__ = [
     "NO_ROOM",
+    "NoRoomError",
     "Outcome",
     "evaluate",
     "forward_budget",
     "is_out_of_memory",
     "outcome_of",
+    "require_finite",
     "row_nll",
     "token_nll",
     "with_room",
@@ -35,6 +37,15 @@ NO_ROOM = (
 #: tokens of a pass that keeps nothing for a backward pass
 _BUDGET = {"cpu": 1024, "cuda": 16_384}
 _Found = TypeVar("_Found")
+
+
+class NoRoomError(FitError):
+    """Not even a pass of one row fits in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_ROOM)
+
+
 _NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
@@ -109,20 +120,38 @@ def with_room(longest: int, budget: int, work: Callable[[int], _Found]) -> _Foun
             if not is_out_of_memory(error):
                 raise
         if budget <= longest:
-            raise FitError(NO_ROOM)
+            raise NoRoomError
         budget //= 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
 
+def require_finite(model: Model, values: np.ndarray | Tensor, what: str) -> None:
+    """Raise if any of `values` [row, ...] is NaN or infinite; `what` says in the plural what they are."""
+    finite = torch.as_tensor(values).isfinite()
+    if not bool(finite.all()):
+        rows = int((~finite.reshape(len(finite), -1).all(1)).sum())
+        dtype = model.spec.dtype
+        repair = (
+            "look for NaN or infinite weights"
+            if dtype == "float32"
+            else "try --dtype float32 and another --out"
+        )
+        raise FitError(
+            f"{what} are NaN or infinite in {rows} of {len(finite)} rows; the model is in {dtype}: {repair}."
+        )
+
+
 @torch.no_grad()
 def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int | None = None) -> Outcome:
     """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
-    `budget` tokens, or smaller ones where memory is short."""
+    `budget` tokens, or smaller ones where memory is short. A loss that is NaN or infinite is an error."""
     longest = max(len(row.ids) for row in rows)
-    return with_room(
+    outcome = with_room(
         longest, budget or forward_budget(model), lambda tokens: _evaluate(model, rows, gates, tokens)
     )
+    require_finite(model, outcome.nll, "losses")
+    return outcome
 
 
 def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Outcome:

@@ -13,7 +13,7 @@ from headatlas.core import DIRECTIONS, ModelRefusedError, RequestError, UnknownN
 from headatlas.method.in_text import TEMPLATES, text_scores
 from headatlas.method.relations import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.model import SOURCES, Model
-from headatlas.task import LEAST_PAIRS, Relation, RelationTokens
+from headatlas.task import LEAST_PAIRS, PairTokens, Relation, RelationTokens
 
 __all__ = [
     "KINDS_OF_SCORE",
@@ -21,6 +21,7 @@ __all__ = [
     "choose_source",
     "dynamic_scores",
     "relation_scores",
+    "scored_pairs",
     "scores_from_weights",
     "scores_in_texts",
 ]
@@ -96,13 +97,13 @@ def scores_from_weights(
         chosen = [limits[place] for place in static]
         if source == "auto":
             choice = choose_source(writer, some, k, told)
-        single = [list(one.single) for one in some]
+        single = [scored_pairs(one) for one in some]
         values[static] = static_scores(writer, single, chosen, choice.source, _heads(told, "weights", model))
         for place, own in zip(static, single, strict=True):
             pairs[place] = len(own)
     several = [place for place, kind in enumerate(kinds) if kind == "multi-token"]
     if several:
-        texts = [sampled(found[place].in_text, _DYNAMIC_SAMPLE) for place in several]
+        texts = [scored_pairs(found[place]) for place in several]
         chosen = [limits[place] for place in several]
         report = _heads(told, "multi-token relations", model)
         values[several] = text_scores(writer, texts, chosen, TEMPLATES[:1], ["forced"], report)["forced"]
@@ -116,6 +117,14 @@ def scores_from_weights(
             f"agreement_{name}": value for name, value in choice.agreement.items() if value is not None
         },
     )  # fmt: skip
+
+
+def scored_pairs(relation: RelationTokens) -> list[PairTokens]:
+    """The pairs that `relation_scores` scores."""
+    kind = _kind(relation)
+    if kind == "static":
+        return list(relation.single)
+    return sampled(relation.in_text, _DYNAMIC_SAMPLE) if kind == "multi-token" else []
 
 
 def dynamic_scores(

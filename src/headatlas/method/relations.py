@@ -36,6 +36,10 @@ def relations_for(
     model: Model, relations: str | Path | Relation | Sequence[str | Path | Relation] | None
 ) -> list[RelationTokens]:
     """Relations in the model's tokens; all built-in ones for None."""
+    if not isinstance(model, Model):
+        raise RequestError(
+            f"{model!r:.60} is not a Model; give what load_model returns, or use relate_heads."
+        )
     if model.tokenizer is None:
         raise RequestError(f"{model.spec.name} was loaded without a tokeniser; give load_model one.")
     return [relation_tokens(one, model.tokenizer) for one in distinct_relations(relations)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -28,8 +28,10 @@ __all__ = [
     "fit_conditions",
     "is_compiler_error",
     "token_budget",
+    "with_any_order",
 ]
 
+_Result = TypeVar("_Result")
 _COMPILER = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx", "triton")
 _SAID = (r"\s*Online softmax is disabled", r"The \.grad attribute of a Tensor that is not a leaf")
 #: a number of rows that happens to be the number of heads is no reason to make code for that alone
@@ -94,6 +96,20 @@ def allow_any_order(error: RuntimeError) -> bool:
     return True
 
 
+def with_any_order(work: Callable[[], _Result]) -> _Result:
+    """`work()`; again without a fixed order of addition if the model has an operation that needs that.
+
+    The second call comes after the `except` block: inside it the traceback would keep the tensors of the
+    first call alive.
+    """
+    try:
+        return work()
+    except RuntimeError as error:
+        if not allow_any_order(error):
+            raise
+    return work()
+
+
 def token_budget(
     model: Model,
     rows: RowTable,
@@ -116,7 +132,8 @@ def token_budget(
     }
     (trial,) = rows.passes(chosen[:, None], 10**9, model.device)
     before = {}
-    try:
+
+    def try_pass() -> None:
         with (gated or model.gates)(gates.expand(len(trial.ids), *gates.shape)):
             for _ in range(2):  # what is made at first use is not to be counted
                 for device in devices:
@@ -124,9 +141,10 @@ def token_budget(
                     torch.cuda.reset_peak_memory_stats(device)
                     before[device] = torch.cuda.memory_allocated(device)
                 row_nll(model, trial, each_nll=each_nll).sum().backward()
+
+    try:
+        with_any_order(try_pass)
     except RuntimeError as error:
-        if allow_any_order(error):
-            return token_budget(model, rows, gated, each_nll)
         if not is_out_of_memory(error):
             raise
         return longest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import UnknownNameError, require_whole
 
 __all__ = ["OBJECTIVES", "PRESETS", "TARGETS_PER_BATCH", "GatingSettings", "Stage", "resolve"]
 
@@ -61,13 +61,12 @@ class GatingSettings:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("batch", "seeds"):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= _MOST[name]:
-                raise RequestError(f"{name} is {value}; allowed are 1 to {_MOST[name]:,}.")
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, require_whole(name, value, 1, _MOST[name]))
         for name in ("free", "pressed"):
-            if not 1 <= getattr(self, name).updates <= _MOST["updates"]:
-                number = getattr(self, name).updates
-                raise RequestError(f"updates is {number}; allowed are 1 to {_MOST['updates']:,}.")
+            stage = getattr(self, name)
+            updates = require_whole("updates", stage.updates, 1, _MOST["updates"])
+            object.__setattr__(self, name, replace(stage, updates=updates))
 
     def for_targets(self, tokens: float) -> GatingSettings:
         """With a batch, for a task whose targets have so many tokens on average."""

@@ -6,6 +6,7 @@ from headatlas.model.embedded import EMBEDDED
 from headatlas.model.load import DTYPES, load_model
 from headatlas.model.locate import cached_models
 from headatlas.model.model import SOURCES, Model, gates
+from headatlas.model.modes import eval_mode, is_dtype_error, single_precision
 from headatlas.model.proof import LayerCheck, SelfCheck
 from headatlas.model.weights import ValueOutput
 
@@ -21,6 +22,9 @@ __all__ = [
     "ValueOutput",
     "ValuePath",
     "cached_models",
+    "eval_mode",
     "gates",
+    "is_dtype_error",
     "load_model",
+    "single_precision",
 ]

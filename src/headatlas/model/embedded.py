@@ -98,7 +98,7 @@ def _digest(path: Path) -> str:
 def is_sound(copy: Path) -> bool:
     """Does every file of the copy have the hash that it was written with?"""
     try:
-        hashes = json.loads((copy / _MANIFEST).read_text())["sha256"]
+        hashes = json.loads((copy / _MANIFEST).read_text(encoding="utf-8"))["sha256"]
         return bool(hashes) and all(_digest(copy / name) == digest for name, digest in hashes.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
@@ -141,7 +141,7 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
         tokenizer.save_pretrained(draft)
         hashes = {file.name: _digest(file) for file in sorted(draft.iterdir())}
         manifest = {"model": name, "format": _FORMAT, "source": gguf.name, "sha256": hashes}
-        (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+        (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         as_others_are(draft)
         _flush(draft)
         return _put(draft, copy)

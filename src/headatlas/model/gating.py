@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from headatlas.core import GateError
@@ -35,6 +36,10 @@ class _Values:
     furthest = -1
     #: layer -> what a closed gate leaves in place of the heads' outputs
     toward: Mapping[int, Tensor]
+    #: tokens that the key/value cache held before this pass; None if no pass has begun
+    past: int | None = None
+    #: True if later passes may continue this text
+    cached = False
 
     def __init__(self) -> None:
         self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
@@ -45,6 +50,7 @@ class _Values:
     ) -> None:
         self._known = None
         self.at, self.toward = at, toward or {}
+        self.past, self.cached = None, False
         one_each = at is not None and at.ndim == 1 and len(at) > 0
         self.furthest = int(at.max()) if at is not None and one_each else -1  # once: on a GPU it waits
         if tensor is None:
@@ -53,7 +59,7 @@ class _Values:
             self.tensor = tensor
 
     def of(self, layer: int, z: Tensor) -> Tensor:
-        """A layer's gates, [head, 1] or [row, 1, head, 1], in the dtype and on the device of `z`.
+        """A layer's gates, [head, 1] or [row, 1, head, 1], on the device of `z`.
 
         They are made ready for all layers at the first layer of a pass: on a GPU a small kernel per
         layer would cost more than the multiplication. A layer that is not above the last one asked
@@ -69,7 +75,9 @@ class _Values:
         return known[1][layer]
 
     def _ready(self, z: Tensor) -> tuple[Tensor, ...]:
-        gates = self.tensor.to(device=z.device, dtype=z.dtype).unsqueeze(-1)
+        # Double-precision gates keep single precision in a half-precision model.
+        dtype = torch.promote_types(z.dtype, torch.float32) if self.tensor.dtype == torch.float64 else z.dtype
+        gates = self.tensor.to(device=z.device, dtype=dtype).unsqueeze(-1)
         return gates.unsqueeze(1).unbind(2) if gates.ndim == 4 else gates.unbind(0)
 
 
@@ -110,31 +118,70 @@ class _Gated(nn.Module):
             gate = gate[..., : self.heads, :]
         if self.values.at is not None:
             gate = self._only_at(gate, z, self.values.at)
-        heads = z.unflatten(-1, (self.heads, self.head_dim)) * gate
+        heads = (z.unflatten(-1, (self.heads, self.head_dim)) * gate).to(z.dtype)
         if self.layer in self.values.toward:
-            instead = self.values.toward[self.layer].to(device=z.device, dtype=z.dtype)
+            instead = self._stand_in(self.values.toward[self.layer], z).to(device=z.device, dtype=z.dtype)
             heads = heads + (1 - gate) * instead.unflatten(-1, (self.heads, self.head_dim))
         return self.inner(heads.flatten(-2), *args, **kwargs)
 
     def _only_at(self, gate: Tensor, z: Tensor, at: Tensor) -> Tensor:
         """[row, position, head, 1]: ones but at the wanted positions of each row."""
         if at.ndim == 2:
-            if at.shape != z.shape[:-1]:
-                raise GateError(
-                    f"gates at positions of shape {list(at.shape)}, but a batch of {list(z.shape[:-1])}."
-                )
-            return torch.where(at.to(z.device)[..., None, None], gate, torch.ones_like(gate))
+            mask = self._mask(at, z).to(z.device)
+            return torch.where(mask[..., None, None], gate, torch.ones_like(gate))
         if z.ndim != 3 or len(at) != z.shape[0]:
             raise GateError(
                 f"gates at one position of each of {len(at)} rows, but a batch of shape {list(z.shape[:-1])}."
             )
-        if self.values.furthest >= z.shape[1]:
+        past = self._past()
+        if self.values.furthest >= past + z.shape[1] and not self.values.cached:
             raise GateError(
                 f"gates at position {self.values.furthest}, but a text of {z.shape[1]} tokens (positions "
-                "count from 0; with a key/value cache only the new tokens pass)."
+                "count from 0; to reach tokens of later passes, pass use_cache=True or a cache)."
             )
-        there = torch.arange(z.shape[1], device=z.device) == at.to(z.device)[:, None]
-        return torch.where(there[..., None, None], gate, torch.ones_like(gate))
+        positions = past + torch.arange(z.shape[1], device=z.device)
+        is_gated_position = positions == at.to(z.device)[:, None]
+        return torch.where(is_gated_position[..., None, None], gate, torch.ones_like(gate))
+
+    def _past(self) -> int:
+        if self.values.past is None:
+            raise GateError(
+                "gates at positions need to know how many tokens the key/value cache holds: call the "
+                "transformers model itself, uncompiled, not one of its layers."
+            )
+        return self.values.past
+
+    def _mask(self, at: Tensor, z: Tensor) -> Tensor:
+        """[row, position] of bools for the tokens of this pass. Tokens behind the mask, which come with a
+        cache, are not gated."""
+        shape = list(z.shape[:-1])
+        if z.ndim == 3 and len(at) == len(z) and self.values.cached:
+            past, length = self._past(), z.shape[1]
+            if past or at.shape[1] >= length:
+                known = at[:, past : past + length]
+                return nn.functional.pad(known, (0, length - known.shape[1]))
+        elif list(at.shape) == shape:
+            return at
+        raise GateError(f"gates at positions of shape {list(at.shape)}, but a batch of {shape}.")
+
+    def _stand_in(self, instead: Tensor, z: Tensor) -> Tensor:
+        """[channel] or [row, position, channel] for the tokens of this pass; 1 row or 1 position stands for
+        all."""
+        if instead.ndim == 1:
+            return instead
+        rows, positions = instead.shape[:2]
+        if positions > 1:
+            past = self._past()
+            exceeds = z.ndim != 3 or past + z.shape[1] > positions
+            if exceeds or (not self.values.cached and z.shape[1] != positions):
+                raise GateError(
+                    f"'toward' of layer {self.layer} has {positions} positions, but this pass has positions "
+                    f"{past} to {past + z.shape[-2] - 1}."
+                )
+            instead = instead[:, past : past + z.shape[1]]
+        if rows not in (1, z.shape[0]):
+            raise GateError(f"'toward' of layer {self.layer} has {rows} rows, but a batch of {z.shape[0]}.")
+        return instead
 
     def _count(self) -> None:
         """Gradient checkpointing runs layers again during backward, with the gates of that moment."""
@@ -170,6 +217,19 @@ class _Gated(nn.Module):
             return super().__getattr__(name)
         except AttributeError:
             return getattr(self.inner, name)
+
+
+def _cached_tokens(cache: Any) -> int:
+    """Tokens that a cache holds, which may be None."""
+    if cache is None:
+        return 0
+    try:
+        return int(cache.get_seq_length())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise GateError(
+            f"gates at positions cannot be used with a {type(cache).__name__}, which does not tell how many "
+            "tokens it holds; use a transformers Cache or use_cache=False."
+        ) from error
 
 
 def is_gated(hf: nn.Module) -> bool:
@@ -215,6 +275,7 @@ class Gating:
     def _block(self, tensor: Tensor, at: Tensor | None, toward: Mapping[int, Tensor]) -> Iterator[None]:
         self._require_ungated()
         self._values.set(tensor, at, toward)
+        hooks = self._watch_cache() if at is not None or any(one.ndim == 3 for one in toward.values()) else []
         try:
             for parent, child, _, gated in self._places:
                 gated.ran = False
@@ -223,7 +284,22 @@ class Gating:
         finally:
             for parent, child, inner, _ in self._places:
                 parent._modules[child] = inner
+            for hook in hooks:
+                hook.remove()
             self._values.set(None)
+
+    def _watch_cache(self) -> list[RemovableHandle]:
+        """Note before each pass how many tokens the key/value cache holds: the projections see new tokens
+        only."""
+
+        def note(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+            cache = kwargs.get("past_key_values")
+            self._values.past = _cached_tokens(cache)
+            self._values.cached = cache is not None or bool(kwargs.get("use_cache"))
+
+        whole = self._made_of[0]
+        models = [whole, *([whole.base_model] if whole.base_model is not whole else [])]
+        return [model.register_forward_pre_hook(note, with_kwargs=True) for model in models]
 
     @contextmanager
     def ahead(self, tensor: Tensor) -> Iterator[None]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from headatlas.model.fingerprint import fingerprint
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gating import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
+from headatlas.model.modes import eval_mode
 from headatlas.model.observe import head_outputs, observe
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
@@ -34,6 +36,9 @@ class Model:
 
     `hf` is the plain transformers model, unchanged; `tokenizer` may be None for a model that was
     handed over loaded; `check` is the self-check it passed (None if that was skipped).
+
+    Every run (map, contrast, relations, validate, export) hashes the weights anew, so weights may change
+    between runs, and measures in eval mode; afterwards modules that were in train mode are again.
     """
 
     def __init__(
@@ -54,6 +59,11 @@ class Model:
         self._sources = Sources(hf, anatomy)
         self._readout = Readout(hf)
         self._norms: dict[int, NormAfter] | None = None
+        #: the tokenizer that was asked, and its answer
+        self._first_tokens: tuple[Any, tuple[tuple[int, ...], str]] | None = None
+        #: hash of the exact weights when the model was loaded or last measured
+        self._weights_hash = fingerprint(hf, exact=True)
+        self._is_measuring = False
 
     def __repr__(self) -> str:
         layers, heads = self.spec.shape
@@ -64,16 +74,47 @@ class Model:
         """Where token ids go in."""
         return input_device(self.hf)
 
-    @cached_property
+    @property
     def weights_hash(self) -> str | None:
-        """A hash of the weights as they are loaded; `spec.content_hash` is the same in any dtype."""
-        return fingerprint(self.hf, exact=True)
+        """A hash of the weights as they are now; `spec.content_hash` is the same in any dtype."""
+        return self._weights_hash if self._is_measuring else fingerprint(self.hf, exact=True)
+
+    @property
+    def weights_identity(self) -> str:
+        """`weights_hash`, or a text that equals no other if the weights cannot be read."""
+        return self.weights_hash or f"unknown {uuid4().hex}"
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """The length of a run: its hashes are those of the weights at its beginning, and the model is in eval
+        mode. Modules that were in train mode are put back into it."""
+        if self._is_measuring:
+            yield
+            return
+        self.identify_weights()
+        self._is_measuring = True
+        try:
+            with eval_mode(self.hf):
+                yield
+        finally:
+            self._is_measuring = False
+
+    def identify_weights(self) -> None:
+        """Hash the weights as they are now; if they changed, forget what was derived from the old ones."""
+        before, self._weights_hash = self._weights_hash, fingerprint(self.hf, exact=True)
+        if before != self._weights_hash:
+            self.spec = replace(self.spec, content_hash=fingerprint(self.hf))
+            self._sources = Sources(self.hf, self.anatomy)
+            self._norms = self._first_tokens = None
 
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""
         if self.tokenizer is None:
             raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
-        return first_tokens(self.hf, self.tokenizer)
+        if self._first_tokens is None or self._first_tokens[0] is not self.tokenizer:
+            with eval_mode(self.hf):
+                self._first_tokens = self.tokenizer, first_tokens(self.hf, self.tokenizer)
+        return self._first_tokens[1]
 
     def gates(self, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
@@ -110,11 +151,13 @@ class Model:
     def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:
         """layer -> (head outputs [row, head * head_dim], what the values are made from [row, hidden]) at
         position `positions[row]` of each row of `ids`, as the model runs."""
-        return observe(self.hf, self.anatomy, ids, positions)
+        with eval_mode(self.hf):
+            return observe(self.hf, self.anatomy, ids, positions)
 
     def head_outputs(self, ids: Tensor) -> dict[int, Tensor]:
         """layer -> [row, position, head * head_dim]: what the heads put out on these texts."""
-        return head_outputs(self.hf, self.anatomy, ids)
+        with eval_mode(self.hf):
+            return head_outputs(self.hf, self.anatomy, ids)
 
     def plain_attention(self) -> AbstractContextManager[None]:
         """Inside the block, transformers' plain attention code instead of the one that was chosen."""
@@ -162,7 +205,8 @@ class Model:
             )
         if not len(ids):
             return torch.empty(0, self.spec.hidden, dtype=self.hf.dtype, device=self.device)
-        return self._sources.embedding(ids) if kind == "embedding" else self._sources.first_mlp(ids)
+        with eval_mode(self.hf):
+            return self._sources.embedding(ids) if kind == "embedding" else self._sources.first_mlp(ids)
 
     def _token_ids(self, tokens: Any) -> Tensor:
         try:
@@ -198,11 +242,16 @@ def gates(model: Model, values: Any, at: Any = None, toward: Any = None) -> Abst
 
     Each head's output is multiplied by its value before the output projection: 1 leaves the model as
     it is, bit for bit, 0 removes the head. Values where the model has no head are ignored. With `at`, one
-    position per row (or [row, position] of bools), they hold there alone.
+    position per row (or [row, position] of bools), they hold there alone. Positions count the tokens of the
+    whole text from 0, padding on the left included, also where a key/value cache holds the first of them
+    (`generate`): `at=[0]` gates the first token of the prompt and no generated one. Tokens behind a mask
+    of bools are not gated.
 
     `toward` is what a closed gate leaves in place of a head's output, instead of nothing: a mapping from
     layers to [channel] or [row, position, channel] with the heads of the layer side by side (what
-    `Model.head_outputs` gives). A gate between 0 and 1 mixes the two.
+    `Model.head_outputs` gives; its positions count as those of `at`). A gate between 0 and 1 mixes the two.
+
+    Values are rounded to the dtype of the model; those in double precision keep single precision.
 
     Gating a gated model is refused. When the block ends, also by an error, the model is as before.
     With gradient checkpointing call `backward` inside the block: it runs the model again.

@@ -15,8 +15,7 @@ residual factors, parallel blocks and experts need no special cases:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +27,7 @@ from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.find import input_device, random_ids
 from headatlas.model.linear import exact, is_linear, width_out
+from headatlas.model.modes import is_dtype_error, single_precision
 from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, trace
 
 __all__ = ["Sources"]
@@ -135,12 +135,13 @@ class Sources:
             return torch.cat(chunks)
 
         try:
-            with self._single_precision() as dtype:
-                return all_chunks(dtype)
+            # Source vectors are to be as exact as the weights that they are read from.
+            with single_precision(self._hf.get_submodule(self._block)) as is_single:
+                return all_chunks(torch.float32 if is_single else None)
         except torch.OutOfMemoryError:  # no reason to be less exact
             raise
-        except RuntimeError as error:  # a block that mixes in halves of its own making
-            if "dtype" not in str(error) and "type" not in str(error):
+        except RuntimeError as error:
+            if not is_dtype_error(error):
                 raise
             return all_chunks(None)
 
@@ -204,29 +205,6 @@ class Sources:
             if name is None:
                 return mixers
             mixers.append(name)
-
-    @contextmanager
-    def _single_precision(self) -> Iterator[torch.dtype | None]:
-        """The first block in single precision, which is given, where its weights are plain halves: what is
-        read off weights is to be as exact as they are. Weights of other kinds (quantised, offloaded)
-        stay as they are, and None is given."""
-        block = self._hf.get_submodule(self._block)
-        tensors = [*block.parameters(), *block.buffers()]
-        halves = [tensor for tensor in tensors if tensor.dtype in (torch.bfloat16, torch.float16)]
-        plain = all(type(tensor.data) is Tensor for tensor in tensors) and not any(
-            hasattr(module, "_hf_hook") for module in block.modules()
-        )
-        if not halves or not plain or any(t.dtype.itemsize < 2 for t in tensors if t.ndim > 1):
-            yield None
-            return
-        before = [tensor.data for tensor in halves]
-        try:
-            for tensor in halves:
-                tensor.data = tensor.data.float()
-            yield torch.float32
-        finally:
-            for tensor, data in zip(halves, before, strict=True):
-                tensor.data = data
 
     # --- hooks ---
 

@@ -16,8 +16,26 @@ from typing import Any
 import jsonschema
 import numpy as np
 
-from headatlas.atlas import IMPLEMENTS, THRESHOLD, TOPICS, Atlas, Finding, doubts, find, made_how
-from headatlas.core import AtlasError, relation_words, title_of
+from headatlas.atlas import (
+    IMPLEMENTS,
+    THRESHOLD,
+    TOPICS,
+    Atlas,
+    Finding,
+    compare_atlases,
+    contrast_doubts,
+    contrasts_of,
+    corruptions,
+    doubts,
+    effect_doubts,
+    find,
+    made_how,
+    mean_of_seeds,
+    seed_blocks_text,
+    seeds_given,
+    summarize_contrast,
+)
+from headatlas.core import IMPORTED, AtlasError, relation_words, title_of
 
 __all__ = ["SCHEMA_VERSION", "payload_of", "schema"]
 
@@ -29,7 +47,8 @@ _HEADLINES = {"density": 2, "tasks": 1, "layers": 1, "categories": 1, "sufficien
 
 
 def schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("headatlas.page").joinpath("schema.json").read_text())
+    text = files("headatlas.page").joinpath("schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
@@ -38,9 +57,22 @@ def payload_of(atlases: Sequence[Atlas]) -> dict[str, Any]:
     made = {
         "schema": SCHEMA_VERSION,
         "atlases": [_atlas(one, label) for one, label in zip(atlases, _labels_of(atlases), strict=True)],
+        "comparisons": _comparisons(atlases),
     }
     jsonschema.validate(made, schema())
     return made
+
+
+def _comparisons(atlases: Sequence[Atlas]) -> list[dict[str, Any]]:
+    """What the same tasks of two atlases have in common, and whether they differ more than seeds do."""
+    if len(atlases) < 2:
+        return []
+    first, second = atlases
+    compared = [compare_atlases(first, second, task) for task in first.tasks if task in second.tasks]
+    return [
+        {"task": title_of(one.tasks[0]), "verdict": one.verdict, "shared": list(one.shared)}
+        for one in compared
+    ]
 
 
 def _labels_of(atlases: Sequence[Atlas]) -> list[str]:
@@ -55,11 +87,12 @@ def _labels_of(atlases: Sequence[Atlas]) -> list[str]:
 
 
 def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
-    if not atlas.tasks and not atlas.relations and not atlas.effect_maps:
+    if not (atlas.tasks or atlas.relations or atlas.effect_maps or atlas.imported or contrasts_of(atlas)):
         raise AtlasError(
-            f"{atlas.path} has no finished task, relations or effects; there is nothing to show."
+            f"{atlas.path} has no finished task, relations, effects or contrast; there is nothing to show."
         )
     findings = find(atlas)
+    made = {(task, method): text for task, method, text in corruptions(atlas)}
     return {
         "label": label,
         "model": _model(atlas),
@@ -79,9 +112,17 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
         "tasks": _tasks(atlas),
         "relations": _relations(atlas),
         "effects": [
-            {"task": task, "method": method, "values": _floats(atlas.importance(task, method).values)}
+            {
+                "task": task,
+                "method": method,
+                "values": _floats(atlas.importance(task, method).values),
+                "made": made.get((task, method), ""),
+                "doubts": [doubt.text for doubt in effect_doubts(atlas, task, method)],
+            }
             for task, method in atlas.effect_maps
         ],
+        "imported": _imported(atlas),
+        "contrasts": [_contrast(atlas, name) for name in contrasts_of(atlas)],
         "labels": _labels(atlas),
         "salient": _salient(atlas),
     }
@@ -137,7 +178,7 @@ def _tasks(atlas: Atlas) -> list[dict[str, Any]]:
                 "retain": _floats(gates.sel(fit="retain").values),
                 "remove": _floats(gates.sel(fit="remove").values),
                 "made": made_how(atlas, task),
-                "doubts": doubts(atlas, task),
+                "doubts": [doubt.text for doubt in doubts(atlas, task)],
                 "paths": _paths(atlas, task, room),
             }
         )
@@ -168,6 +209,30 @@ def _paths(atlas: Atlas, task: str, room: int) -> list[dict[str, Any]] | None:
     return found
 
 
+def _contrast(atlas: Atlas, name: str) -> dict[str, Any]:
+    summary = summarize_contrast(atlas, name)
+    return {
+        "name": name,
+        "retain": title_of(summary.retain),
+        "forget": title_of(summary.forget),
+        "seeds": summary.seeds,
+        "gates": _floats(atlas.gates(name, "contrast").sel(fit="retain").values),
+        "figures": [
+            {
+                "key": key,
+                "before": summary.before[key],
+                "after": interval.mean,
+                "low": interval.low,
+                "high": interval.high,
+            }
+            for key, interval in summary.after.items()
+            if key in summary.before
+        ],
+        "made": seed_blocks_text(atlas, name, "contrast"),
+        "doubts": [doubt.text for doubt in contrast_doubts(atlas, name)],
+    }
+
+
 def _relations(atlas: Atlas) -> list[dict[str, Any]]:
     if not atlas.relations:
         return []
@@ -179,9 +244,24 @@ def _relations(atlas: Atlas) -> list[dict[str, Any]]:
             "category": str(scores["category"].sel(relation=name).item()),
             "kind": str(scores["kind"].sel(relation=name).item()),
             "pairs": int(scores["pairs"].sel(relation=name).item()),
+            "seeds": int(scores["seeds"].sel(relation=name).item()),
             "scores": _floats(scores.sel(relation=name).values),
         }
         for name in scores["relation"].values.tolist()
+    ]
+
+
+def _imported(atlas: Atlas) -> list[dict[str, Any]]:
+    """Imported task scores: the mean over their seeds."""
+    return [
+        {
+            "name": name,
+            "title": title_of(name),
+            "from": str(atlas.run(name, IMPORTED).task_facts.get("imported_from", "elsewhere")),
+            "seeds": len(seeds_given(atlas, name)),
+            "values": _floats(mean_of_seeds(atlas, name).values),
+        }
+        for name in atlas.imported
     ]
 
 

@@ -2,8 +2,10 @@
 
 from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
 from headatlas.run.effects import require_numbers
-from headatlas.run.exporting import Exported, choose_gates, export_model, require_export
+from headatlas.run.exported import Exported
+from headatlas.run.exporting import choose_gates, export_model, require_export
 from headatlas.run.fitting import Progress
+from headatlas.run.loading import mapped_dtype, mapped_revision
 from headatlas.run.mapping import map_heads, require_settings
 from headatlas.run.on_ray import Ray, require_ray
 from headatlas.run.prepare import prepare
@@ -25,6 +27,8 @@ __all__ = [
     "distinct_tasks",
     "export_model",
     "map_heads",
+    "mapped_dtype",
+    "mapped_revision",
     "prepare",
     "relate_heads",
     "require_export",

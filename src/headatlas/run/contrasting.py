@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, open_atlas
+from headatlas.atlas import Atlas, chance_doubt, open_atlas
 from headatlas.core import RequestError
-from headatlas.method import ContrastFit, evaluate, random_starts, resolve
-from headatlas.model import Model, load_model
+from headatlas.method import ContrastFit, random_starts, resolve
+from headatlas.model import Model
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.prepare import describe, prepare
+from headatlas.run.loading import load_for_run
+from headatlas.run.prepare import describe, held_out_figures, measure_baseline, prepare
 from headatlas.run.requests import opened, report_rows, require_sound
+from headatlas.run.steps import seed_blocks
 from headatlas.task import Task, load_task
 
 __all__ = ["contrast_heads", "contrast_name", "contrasted"]
@@ -40,7 +43,7 @@ def contrasted(retain: str | Task, forget: str | Task, trust_code: bool = False)
 
 
 def contrast_heads(
-    model: Model | str,
+    model: Model | str | Path | PreTrainedModel,
     retain: str | Task,
     forget: str | Task,
     *,
@@ -57,7 +60,8 @@ def contrast_heads(
     """Fit gates that keep the task `retain` and destroy the task `forget`.
 
     Both are measured on held-out items, without the gates and with them; the figures are in the run's
-    `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on.
+    `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on. Seeds are fitted
+    side by side in blocks of five, as in `map_heads`.
     """
     asked = {"seeds": seeds, "updates": updates, "batch": batch}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch)
@@ -65,7 +69,7 @@ def contrast_heads(
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
     tasks = contrasted(retain, forget)
     require_sound(list(tasks.values()), max_tokens, out, resume)
-    loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+    loaded = load_for_run(model, dtype="fast")
     kept, settings = prepare(loaded, tasks["retain"], settings, max_tokens)
     lost, _ = prepare(loaded, tasks["forget"], settings, max_tokens)  # with the same batch
     parts = {"retain": kept, "forget": lost}
@@ -77,16 +81,21 @@ def contrast_heads(
         for part in parts.values():
             report_rows(progress, part)
 
-        def both(gates: np.ndarray | None) -> dict[str, Any]:
-            found: dict[str, Any] = {}
+        def measure_gated(_: str, gates: np.ndarray) -> dict[str, Any]:
+            figures: dict[str, Any] = {}
             for side, part in parts.items():
-                outcome = evaluate(loaded, part.held_out, gates)
-                found |= {f"{side}_{name}": value for name, value in outcome.figures().items()}
-                found[f"{side}_rows"] = len(part.held_out)
-            return found
+                measured = held_out_figures(loaded, part, gates)
+                figures |= {f"{side}_{name}": value for name, value in measured.items()}
+                figures[f"{side}_rows"] = len(part.held_out)
+            return figures
 
         if not run.baseline:
-            run = store.update(run, baseline=both(None))
+            baselines = {side: measure_baseline(loaded, part) for side, part in parts.items()}
+            flat = {f"{side}_{key}": value for side, one in baselines.items() for key, value in one.items()}
+            run = store.update(run, baseline=flat)
+        for side in parts:
+            if doubt := chance_doubt(run.baseline, side):
+                progress.note(f"{name}: {doubt.text}")
 
         def make(sets: Sequence[GateSetName]) -> ContrastFit:
             starts = random_starts(loaded, settings, [seed for seed, _ in sets])
@@ -94,8 +103,8 @@ def contrast_heads(
             return ContrastFit(loaded, *rows, settings, sets, starts, name=name)
 
         fitter = Fitter(loaded, store, progress, checkpoint_seconds)
-        wanted = [(seed, "retain") for seed in range(settings.seeds)]
-        fitter.stage(run, "contrast", wanted, make, lambda _, gates: both(gates))
+        for block in seed_blocks(range(settings.seeds)):
+            fitter.stage(run, "contrast", [(seed, "retain") for seed in block], make, measure_gated)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas

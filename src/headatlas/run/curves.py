@@ -24,9 +24,11 @@ from headatlas.run.steps import Only, is_asked
 __all__ = ["ALL_CURVES", "curve_names", "curve_path", "curve_step", "measure_curves"]
 
 #: raised when the same request would give other numbers than before
-_ALGORITHM = 2
-#: random rankings among the methods
-_RANDOM = 5
+_ALGORITHM = 3
+#: random rankings
+_RANDOM = 20
+#: a ranking is made again without each of so many parts of its data, to see how much it varies
+_PARTS = 5
 #: curves that are not those of an order, and all of them
 _OFF, ALL_CURVES = ("off", "by_chance"), "all"
 
@@ -36,7 +38,7 @@ def curve_step(task: str, part: str) -> str:
 
 
 def _order_names(methods: Sequence[str]) -> list[str]:
-    return ["gating", *methods, *(f"random {number + 1}" for number in range(_RANDOM))]
+    return ["gating", *methods, "random"]
 
 
 def curve_names(methods: Sequence[str]) -> list[str]:
@@ -67,6 +69,7 @@ def measure_curves(
             for method in methods
         },
         "items": len(task.held_out),
+        "groups": list(task.groups),
         "draws": draws,
         "device": model.device.type,
         "dtype": model.spec.dtype,
@@ -77,15 +80,11 @@ def measure_curves(
         return
     spec, heads = model.spec, len(model.spec)
     counts = sorted({round(share * heads) for share in SHARES})
-    scores = atlas.scores(name)
-    mean = scores.mean("seed")
-    orders = {"gating": _order(mean["facilitation"].values, mean["interference"].values)}
-    orders |= {method: _order(atlas.importance(name, method).values) for method in methods}
-    chance = np.random.default_rng(3)
-    for random in _order_names(methods)[len(orders) :]:
-        orders[random] = chance.permutation(orders["gating"]).tolist()
-    kept = {order: kept_only(places, counts, spec.shape) for order, places in orders.items()}
-    parts = {order: np.stack([keep, 1 - keep]) for order, keep in kept.items()}
+    rankings, varied = _rankings(atlas, name, methods)
+    parts = {
+        part: np.stack([_kept_and_dropped(order, counts, spec.shape, part == "random") for order in orders])
+        for part, orders in rankings.items()
+    }
     parts |= dict(zip(_OFF, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True))
     whole = is_asked(curve_step(name, ALL_CURVES), only)
     asked = {part: gates for part, gates in parts.items() if whole or is_asked(curve_step(name, part), only)}
@@ -101,21 +100,90 @@ def measure_curves(
     if not whole:
         return
     arrays = {part: found[part][0] for part in _OFF}
-    for place, part in enumerate(("keep", "drop")):
+    for side, part in enumerate(("keep", "drop")):
         arrays[part], arrays[f"{part}_right"] = (
-            np.stack([found[order][kind][place] for order in orders]) for kind in (0, 1)
+            np.concatenate([found[method][kind][:, side] for method in rankings]) for kind in (0, 1)
         )
     about: Mapping[str, Any] = {
         "identity": identity,
         "task": name,
-        "methods": list(orders),
+        "methods": [label for method, orders in rankings.items() for label in _labels(method, len(orders))],
         "counts": counts,
         "heads": heads,
-        "facts": {**decides, "shares": list(SHARES), "off": "zero"},
+        "facts": {**decides, "shares": list(SHARES), "off": "zero", "rankings": varied},
     }
     store.write_note(validation_name(name), arrays, about)
     for part in parts:
         store.drop_note(_curve_name(name, part))
+
+
+def _labels(method: str, rankings: int) -> list[str]:
+    """The names of a method's curves: its own ranking first; random orders have only numbers."""
+    if method == "random":
+        return [f"random {number + 1}" for number in range(rankings)]
+    return [method, *(f"{method} {number}" for number in range(1, rankings))]
+
+
+def _rankings(
+    atlas: Atlas, name: str, methods: Sequence[str]
+) -> tuple[dict[str, list[list[int]]], dict[str, str]]:
+    """(method -> its ranking and those with a part of its data left out, method -> what is left out)."""
+    scores = atlas.scores(name)
+
+    def by_scores(seeds: np.ndarray) -> list[int]:
+        mean = scores.isel(seed=seeds).mean("seed")
+        return _order(mean["facilitation"].values, mean["interference"].values)
+
+    count = scores.sizes["seed"]
+    parts = _left_out(np.arange(count))
+    rankings = {"gating": [by_scores(np.arange(count)), *map(by_scores, parts)]}
+    varied = {"gating": "seeds"}
+    for method in methods:
+        values, labels, varied[method] = _effect_samples(atlas, name, method)
+        orders = [_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
+        rankings[method] = [_order(atlas.importance(name, method).values), *orders]
+    chance = np.random.default_rng(3)
+    heads = rankings["gating"][0]
+    rankings["random"] = [chance.permutation(heads).tolist() for _ in range(_RANDOM)]
+    return rankings, {**varied, "random": "random orders"}
+
+
+def _effect_samples(atlas: Atlas, name: str, method: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """([sample, layer, head], [sample], what a sample is): the measurements that a ranking averages, and the
+    group of each. Samples are items, or seeds where effects on single items were not stored."""
+    effects = atlas.effects(name, method)
+    by_seed = [atlas.effect(name, method, int(seed)).per_item for seed in effects.seed.values]
+    if any(per_item is None for per_item in by_seed):
+        return effects["effect"].values, np.arange(effects.sizes["seed"]), "seeds"
+    values, items, groups = (
+        np.concatenate([getattr(per_item, part) for per_item in by_seed])
+        for part in ("values", "items", "groups")
+    )
+    _, first, index = np.unique(items, return_index=True, return_inverse=True)
+    pooled = np.stack([values[index == item].mean(axis=0) for item in range(len(first))])
+    return pooled, groups[first], "effect items"
+
+
+def _left_out(labels: np.ndarray) -> list[np.ndarray]:
+    """The samples that stay when each of `_PARTS` parts is left out; samples with one label stay together.
+    Every label is a part if there are fewer; none is left out if there is one."""
+    distinct = np.unique(labels)
+    if len(distinct) < 2:
+        return []
+    parts = np.array_split(np.random.default_rng(7).permutation(distinct), min(len(distinct), _PARTS))
+    return [np.flatnonzero(~np.isin(labels, part)) for part in parts]
+
+
+def _kept_and_dropped(
+    order: Sequence[int], counts: Sequence[int], shape: tuple[int, int], is_random: bool
+) -> np.ndarray:
+    """Gates [side, share, layer, head] with the first heads of an order kept, and taken away.
+
+    A random order is taken away from its end, which is as random: many sets are then the same on both
+    sides, and each is measured once.
+    """
+    taken = list(reversed(order)) if is_random else order
+    return np.stack([kept_only(order, counts, shape), 1 - kept_only(taken, counts, shape)])
 
 
 def curve_path(task: str, part: str) -> Path:

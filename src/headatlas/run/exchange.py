@@ -24,7 +24,7 @@ from uuid import uuid4
 import fsspec
 
 from headatlas.atlas import is_result, is_work
-from headatlas.core import HeadatlasError, StoreError
+from headatlas.core import HeadatlasError, StoreError, parse_json
 
 __all__ = ["Exchange"]
 
@@ -147,7 +147,7 @@ class Exchange:
     def _listing(self, where: str) -> Listing | None:
         self._files.invalidate_cache()
         try:
-            found = json.loads(self._files.cat_file(f"{self._root}/{where}.json"))
+            found = parse_json(self._files.cat_file(f"{self._root}/{where}.json"))
         except (FileNotFoundError, ValueError):
             return None
         if not isinstance(found, dict) or not all(_HASH.fullmatch(str(one)) for one in found.values()):

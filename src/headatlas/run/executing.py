@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 
 from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import RequestError
-from headatlas.model import EMBEDDED, Model
+from headatlas.model import EMBEDDED
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.steps import Plan
 
@@ -18,12 +19,12 @@ __all__ = ["Executor", "Request", "executed"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker is to be called with: one of its calls, a model and the dtype that it is loaded in if
-    nothing else is said, and all that was asked."""
+    """What a worker is to be called with: one of its calls, a model, how it is loaded (`load_model` options)
+    if nothing else is said, and all that was asked."""
 
     call: str
     model: str
-    dtype: str
+    load: Mapping[str, Any]
     asked: Mapping[str, Any]
 
 
@@ -36,20 +37,21 @@ class Executor(Protocol):
 def executed(
     executor: Executor,
     call: str,
-    model: Model | str | None,
-    dtype: str,
+    model: Any,
+    load: Mapping[str, Any],
     asked: Mapping[str, Any],
     plan: Plan,
     out: str | Path | None,
     progress: Progress | None,
 ) -> Atlas:
     """The atlas, when all units are done. Paths are made ones that do not depend on where one stands."""
-    if not isinstance(model, str):
+    if not isinstance(model, str | os.PathLike):
         raise RequestError("workers load the model themselves: with an executor give its name or its folder.")
     if out is None:
         raise RequestError("with an executor the atlas needs a folder (out).")
     if "tasks" in asked:
         asked = {**asked, "tasks": [replace(task, folder=task.folder.resolve()) for task in asked["tasks"]]}
-    where = str(Path(model).resolve()) if model not in EMBEDDED and Path(model).exists() else model
-    executor.carry_out(Request(call, where, dtype, asked), plan, Path(out), progress or Silence())
+    name = os.fspath(model)
+    where = str(Path(name).resolve()) if name not in EMBEDDED and Path(name).exists() else name
+    executor.carry_out(Request(call, where, load, asked), plan, Path(out), progress or Silence())
     return open_atlas(out)

@@ -7,17 +7,17 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import GenerationConfig
+from transformers import GenerationConfig, PreTrainedModel
 
 from headatlas._version import __version__
 from headatlas.atlas import Atlas, open_atlas
+from headatlas.atlas.interval import Interval, jackknife
 from headatlas.core import (
     AtlasError,
     FitError,
@@ -26,52 +26,24 @@ from headatlas.core import (
     StoreError,
     UnknownNameError,
     as_others_are,
+    require_share,
+    require_whole,
 )
-from headatlas.method import evaluate
-from headatlas.model import Model, load_model
+from headatlas.method import Outcome, evaluate
+from headatlas.model import Model, eval_mode, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
 from headatlas.model.load import quiet
-from headatlas.run.prepare import read_rows
+from headatlas.run.exported import Exported, checkpoint_card
+from headatlas.run.loading import load_mapped
+from headatlas.run.prepare import Prepared, read_rows
 from headatlas.run.requests import require_same
 from headatlas.task import Task, load_task
 
-__all__ = ["GATES", "Exported", "choose_gates", "export_model", "require_export"]
+__all__ = ["GATES", "choose_gates", "export_model", "require_export"]
 
 #: which gates are folded in
 GATES = ("always", "retain", "remove")
 HELD_OUT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What became of a model. `before` and `after` are on held-out items; `deviation` is how far the logits
-    of the checkpoint, loaded by transformers alone, are from those of the gated model, against their size."""
-
-    path: Path
-    task: str
-    gates: str
-    hard: float | None
-    seed: int | None
-    threshold: float | None
-    off: list[str]
-    scaled: int
-    before: dict[str, float]
-    after: dict[str, float]
-    items: int
-    deviation: float
-    parameters: tuple[int, int]
-    pruned: str | None
-    speed: float | None
-
-    @property
-    def faithful(self) -> str:
-        """How near the checkpoint is to the gated model, in words."""
-        if not self.deviation:
-            return "its logits are those of the gated model, bit for bit"
-        return f"its logits differ from the gated model's by at most {self.deviation:.1g} of their size"
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "path": str(self.path)}
 
 
 def export_model(
@@ -84,8 +56,9 @@ def export_model(
     seed: int | None = None,
     prune: bool = False,
     threshold: float = 0.5,
-    model: Model | str | None = None,
+    model: Model | str | Path | PreTrainedModel | None = None,
     items: int = HELD_OUT,
+    force: bool = False,
 ) -> Exported:
     """Fold the gates of a task into W_O and write an ordinary checkpoint with its tokeniser and a card.
 
@@ -94,31 +67,34 @@ def export_model(
     `hard` makes them 0 below that value and 1 from it on. `prune` removes key/value groups of which all heads
     are off.
 
-    The folder appears when the checkpoint has been loaded again and compared. A task that is not built in is
-    given as its file.
+    The folder appears when the checkpoint has been loaded again and compared. A checkpoint that harms its
+    task is refused: the NLL on held-out items rises, and the 95 % interval of its change lies above zero.
+    `force` writes it all the same, and its card says so. A task that is not built in is given as its file.
     """
     atlas = open_atlas(folder)
     chosen = require_export(atlas, task, out, gates, hard, seed, items, threshold)
     values = choose_gates(atlas, chosen.name, gates, hard, seed, threshold)
     loaded = _loaded(atlas, model)
-    _require_same_model(atlas, loaded)
-    require_foldable(loaded)
-    run = atlas.run(chosen.name)
-    ready = read_rows(loaded, chosen, run.task_facts.get("max_tokens"), items)
-    require_same(run, ready)
-    before = evaluate(loaded, ready.held_out).figures()
-    ids = _random_ids(loaded)
-    with torch.no_grad(), loaded.gates(values):
-        wanted = loaded.hf(input_ids=ids, use_cache=False).logits.float().cpu()
-    plain_size, hf = loaded.spec.parameters, loaded.hf
-    weights = _output_weights(loaded) if isinstance(model, Model) else {}
+    with loaded.measuring():
+        _require_same_model(atlas, loaded)
+        require_foldable(loaded)
+        run = atlas.run(chosen.name)
+        ready = read_rows(loaded, chosen, run.task_facts.get("max_tokens"), items)
+        require_same(run, ready)
+        before = evaluate(loaded, ready.held_out)
+        ids = _random_ids(loaded)
+        with torch.no_grad(), loaded.gates(values):
+            wanted = loaded.hf(input_ids=ids, use_cache=False).logits.float().cpu()
+    plain_size, hf = loaded.spec.parameters or 0, loaded.hf
+    weights = _output_weights(loaded) if isinstance(model, Model | PreTrainedModel) else {}
     out = Path(out)
     place = Path(mkdtemp(prefix=f".{out.name}.", dir=_made(out.parent)))
     try:
         fold_gates(loaded, values)
         pruned, speed = None, None
         if prune:
-            smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
+            with eval_mode(loaded.hf):
+                smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
             if smaller is not None:
                 speed = _times_as_quick(hf, smaller, ids)
                 hf = smaller
@@ -128,6 +104,7 @@ def export_model(
         _saved(hf, tokenizer, place)
         del hf, loaded
         again, deviation = _again(place, dtype, device, ids, wanted)
+        after = evaluate(again, ready.held_out)
         names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
         exported = Exported(
             path=out,
@@ -138,34 +115,54 @@ def export_model(
             threshold=threshold if gates == "always" else None,
             off=names,
             scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
-            before=before,
-            after=evaluate(again, ready.held_out).figures(),
+            before=before.figures(),
+            after=after.figures(),
+            change=_nll_change(before, after, ready),
             items=len(ready.held_out),
             deviation=deviation,
-            parameters=(plain_size, again.spec.parameters),
+            parameters=(plain_size, again.spec.parameters or 0),
             pruned=pruned,
             speed=speed,
         )
-        (place / "README.md").write_text(_card(atlas, exported), encoding="utf-8")
-        facts = {**exported.to_json(), "path": out.name, "headatlas": __version__, "model": atlas.spec.name}
-        facts["values"] = [[None if np.isnan(g) else float(g) for g in row] for row in values]
-        (place / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        if not force:
+            _require_harmless(exported)
+        _describe(exported, atlas, values, place)
         as_others_are(place)
         place.rename(out)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
-        if isinstance(model, Model):
-            _put_back(model, weights)
+        _put_back(model.hf if isinstance(model, Model) else model, weights)
     return exported
 
 
-def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
-    if isinstance(model, Model):
-        found = model
-    else:
-        found = load_model(model or atlas.spec.name, revision=None if model else atlas.spec.revision)
+def _describe(exported: Exported, atlas: Atlas, values: np.ndarray, folder: Path) -> None:
+    """Write the card for people and `headatlas.json` for programs."""
+    (folder / "README.md").write_text(checkpoint_card(atlas, exported), encoding="utf-8")
+    facts = {**exported.to_json(), "path": exported.path.name, "headatlas": __version__}
+    facts["model"] = atlas.spec.name
+    facts["values"] = [[None if np.isnan(gate) else float(gate) for gate in layer] for layer in values]
+    (folder / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def _require_harmless(exported: Exported) -> None:
+    if exported.harms:
+        raise FitError(
+            f"these gates harm {exported.task} on {exported.items} held-out items: {exported.effect}. "
+            "Nothing was written. Map with more updates and seeds, choose other gates, or write it with "
+            "--force (force=True)."
+        )
+
+
+def _nll_change(before: Outcome, after: Outcome, ready: Prepared) -> Interval:
+    """The NLL after less before, paired by item; items of one prompt or group count as one."""
+    difference = (after.nll - before.nll).double().numpy()
+    return jackknife(len(difference), lambda rows: float(difference[rows].mean()), groups=ready.groups)
+
+
+def _loaded(atlas: Atlas, model: Any) -> Model:
+    found = load_mapped(atlas, model, "auto")
     if getattr(found.hf.config, "auto_map", None):
         raise ModelRefusedError(
             f"{found.spec.name} runs code of its own, which an ordinary checkpoint cannot take along."
@@ -180,9 +177,9 @@ def _output_weights(model: Model) -> dict[str, torch.Tensor]:
 
 
 @torch.no_grad()
-def _put_back(model: Model, weights: dict[str, torch.Tensor]) -> None:
+def _put_back(hf: Any, weights: dict[str, torch.Tensor]) -> None:
     for name, weight in weights.items():
-        module: Any = model.hf.get_submodule(name)
+        module: Any = hf.get_submodule(name)
         module.weight.copy_(weight)
 
 
@@ -237,16 +234,17 @@ def require_export(
     """The task; what can be said before a model is loaded."""
     if gates not in GATES:
         raise UnknownNameError("gates", gates, GATES)
-    if hard is not None and not 0 < hard <= 1:
-        raise RequestError(f"hard is {hard}; it lies between 0 and 1.")
+    if hard is not None:
+        require_share("hard", hard)
     if hard is not None and gates == "always":
         raise RequestError(
             "'always' switches heads off altogether; hard is for the gates of retain and remove."
         )
-    if items < 2:
-        raise RequestError(f"items is {items}; at least 2 are needed.")
-    if not 0 < threshold <= 1:
-        raise RequestError(f"threshold is {threshold}; it lies between 0 and 1.")
+    require_whole("items", items, 2, 10_000)
+    require_share("threshold", threshold)
+    name = task.name if isinstance(task, Task) else str(task)
+    if name in atlas.imported and name not in atlas.tasks:
+        raise AtlasError(f"{name!r} is an imported score: it has no gates to export.")
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
     if isinstance(task, str) and task in atlas.tasks and "imported_from" in atlas.run(task).task_facts:
@@ -293,12 +291,11 @@ def choose_gates(
 
 
 def _require_same_model(atlas: Atlas, model: Model) -> None:
-    if None not in (atlas.spec.content_hash, model.spec.content_hash):
-        if (atlas.spec.content_hash, atlas.spec.shape) != (model.spec.content_hash, model.spec.shape):
-            raise AtlasError(
-                f"{model.spec.name} has other weights than the model of this atlas ({atlas.spec.name}); give "
-                "the one that was mapped."
-            )
+    if not atlas.spec.has_same_weights(model.spec):
+        raise AtlasError(
+            f"{model.spec.name} has other weights than the model of this atlas ({atlas.spec.name}), or "
+            "weights that cannot be read; give the one that was mapped."
+        )
     if model.tokenizer is None:
         raise RequestError(f"{model.spec.name} was loaded without a tokeniser; a checkpoint needs one.")
 
@@ -335,62 +332,3 @@ def _times_as_quick(before: Any, after: Any, ids: torch.Tensor, rounds: int = 7)
         if number:
             ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios)
-
-
-def _card(atlas: Atlas, made: Exported) -> str:
-    """The checkpoint in words."""
-    which = {
-        "always": "heads that interfere with the task in every seed (with a score of "
-        f"{made.threshold or 0:g} or more) are switched off",
-        "retain": "gates of the fit that keeps what it can (G+)",
-        "remove": "gates of the fit that keeps only what it must (G-)",
-    }[made.gates]
-    if made.gates != "always":
-        which += ", the mean over the seeds" if made.seed is None else f", seed {made.seed}"
-    if made.hard is not None:
-        which += f", off below {made.hard:g} and on from there"
-    lines = [
-        "---",
-        "library_name: transformers",
-        *([f"base_model: {atlas.spec.name}"] if "/" in atlas.spec.name else []),
-        "tags: [headatlas, attention-head-gating]",
-        "---",
-        "",
-        f"# {atlas.spec.name} with attention heads gated for {made.task}",
-        "",
-        f"{atlas.spec.name} with the outputs of attention heads multiplied by gates that were found by "
-        f"causal head gating on the task *{made.task}*: {which}. The gates are part of the output "
-        "projections; it is an ordinary checkpoint that transformers loads as it is. The licence is that of "
-        "the original model.",
-        "",
-        f"On {made.items} items of {made.task} that no fit has seen:",
-        "",
-        "| | before | after |",
-        "| --- | --- | --- |",
-        f"| negative log-likelihood per target token, nats | {made.before['nll']:.3f} | "
-        f"{made.after['nll']:.3f} |",
-        f"| items with every target token right | {made.before['accuracy']:.3f} | "
-        f"{made.after['accuracy']:.3f} |",
-        f"| target tokens right | {made.before['token_accuracy']:.3f} | {made.after['token_accuracy']:.3f} |",
-        "",
-        "Nothing is said about other tasks: measure those that matter to you before you use it.",
-        "",
-        f"Off ({len(made.off)} of {len(atlas.spec)} heads): {', '.join(made.off) or 'none'}."
-        + (f" {made.scaled} others are scaled down." if made.scaled else ""),
-    ]
-    if made.pruned:
-        speed = (
-            f"; a forward pass of two short texts is {made.speed:.2f} times as quick" if made.speed else ""
-        )
-        lines += [
-            "",
-            f"Pruning: {made.pruned}; {made.parameters[0]:,} parameters before, {made.parameters[1]:,} "
-            f"after{speed}.",
-        ]
-    lines += [
-        "",
-        f"Made by headatlas {__version__}. Loaded by transformers alone, {made.faithful}. `headatlas.json` "
-        "has the gates.",
-        "",
-    ]
-    return "\n".join(lines)

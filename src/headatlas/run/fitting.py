@@ -114,6 +114,8 @@ class Fitter:
             "tokens": tokens // len(fit.sets),
             "tokens_per_pass": fit.budget,
             "compiled": bool(fit.compiler),
+            # Neighbors in a pass change how a seed's numbers are rounded, and the fit amplifies that.
+            "seeds_together": sorted({seed for seed, _ in fit.sets}),
             "made_with": made_with(self.model),
         }
         if fit.any_order:

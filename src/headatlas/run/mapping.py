@@ -9,24 +9,29 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, Run, fit_path, open_atlas
+from headatlas.atlas import Atlas, Run, chance_doubt, fit_path, open_atlas
 from headatlas.core import RequestError, method_named
-from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, evaluate, random_starts, resolve
-from headatlas.model import Model, load_model
+from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, random_starts, resolve
+from headatlas.model import Model
 from headatlas.run.effects import ITEMS, measure_effects, plan_effects, require_numbers
 from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
-from headatlas.run.prepare import Prepared, describe, measure_baseline, prepare, worse_than_chance
+from headatlas.run.loading import load_for_run
+from headatlas.run.prepare import Prepared, describe, held_out_figures, measure_baseline, prepare
 from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
 from headatlas.run.steps import Only, Plan, Unit, is_asked, seed_blocks
 from headatlas.task import Row, Task
 
 __all__ = ["fit_gates", "map_heads", "map_steps", "plan_map", "require_settings"]
 
+#: how a model is loaded that is given by name
+_LOAD = {"dtype": "fast"}
+
 
 def map_heads(
-    model: Model | str,
+    model: Model | str | Path | PreTrainedModel,
     tasks: str | Path | Task | Sequence[str | Path | Task],
     *,
     method: str = "gating",
@@ -46,8 +51,12 @@ def map_heads(
     """Fit gates for each task and give the atlas.
 
     With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
-    tasks and seeds to it). Seeds are fitted side by side in blocks of five
-    (0 to 4, 5 to 9, …): which others of its block are there changes a seed's numbers by rounding alone.
+    tasks and seeds to it). A run that was killed and resumed gives the numbers of an uninterrupted run.
+
+    Seeds are fitted together in blocks of five (0 to 4, 5 to 9, …). The seeds of a block change how each
+    other's numbers are rounded, and a fit amplifies rounding: three seeds, and two more added later, are not
+    bit for bit the five seeds of one run. Every fit records the seeds that it was fitted with
+    (`seeds_together`).
 
     `method` takes another one of `METHODS` instead: the effect of every head on the loss of `items` items
     (32 by default), which each seed draws anew (one seed by default).
@@ -66,17 +75,17 @@ def map_heads(
         if executor is None:
             return measure_effects(model, out=out, resume=resume, progress=progress, **asked)
         plan = plan_effects(method, names, asked["seeds"])
-        return executed(executor, "effects", model, "fast", asked, plan, out, progress)
+        return executed(executor, "effects", model, _LOAD, asked, plan, out, progress)
     asked |= {"preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     asked["checkpoint_seconds"] = checkpoint_seconds
     if executor is not None:
-        return executed(executor, "map", model, "fast", asked, plan_map(names, settings.seeds), out, progress)
+        return executed(executor, "map", model, _LOAD, asked, plan_map(names, settings.seeds), out, progress)
     return map_steps(model, out=out, resume=resume, progress=progress, **asked)
 
 
 def map_steps(
-    model: Model | str,
+    model: Model | str | Path | PreTrainedModel,
     tasks: Sequence[Task],
     *,
     out: str | Path | None,
@@ -101,7 +110,7 @@ def map_steps(
     }
     settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
     given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
-    loaded = load_model(model, dtype="fast") if isinstance(model, str) else model
+    loaded = load_for_run(model, **_LOAD)
     ready = [prepare(loaded, task, settings, max_tokens) for task in tasks]
     with opened(loaded, out, resume) as store:
         runs = store.add(
@@ -156,22 +165,22 @@ def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings, onl
     model, store = fitter.model, fitter.store
     report_rows(fitter.progress, task)
     if not run.baseline:
-        run = store.update(run, baseline=measure_baseline(model, task.held_out))
-    if warning := worse_than_chance(run):
-        fitter.progress.note(warning)
-    fit_gates(fitter, run, task.rows.train, task.held_out, settings, range(settings.seeds), only)
+        run = store.update(run, baseline=measure_baseline(model, task))
+    if doubt := chance_doubt(run.baseline):
+        fitter.progress.note(f"{run.task}: {doubt.text}")
+    fit_gates(fitter, run, task.rows.train, task, settings, range(settings.seeds), only)
 
 
 def fit_gates(
     fitter: Fitter,
     run: Run,
     rows: Sequence[Row],
-    held_out: Sequence[Row] | None,
+    held_out: Prepared | None,
     settings: GatingSettings,
     seeds: Sequence[int],
     only: Only = None,
 ) -> None:
-    """All fits of these seeds on these rows; finished gates are measured on the rows held out, if given."""
+    """All fits of these seeds on these rows; finished gates are measured on held-out rows of `held_out`."""
     model, store, table = fitter.model, fitter.store, RowTable(rows)
 
     def starts(stage: str, sets: Sequence[GateSetName]) -> torch.Tensor:
@@ -182,13 +191,33 @@ def fit_gates(
     def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
         if fit == "free" or held_out is None:
             return {}
-        return evaluate(model, held_out, gates).figures()
+        return held_out_figures(model, held_out, gates)
 
     def make(stage: str, sets: Sequence[GateSetName]) -> GateFit:
         return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
 
     for block in seed_blocks(seeds):
         if is_asked(_step(run.method, run.task, block), only):
+            _note_split_block(fitter, run, block)
             for stage, fits in STAGES.items():
                 wanted = [(seed, fit) for seed in block for fit in fits]
                 fitter.stage(run, stage, wanted, partial(make, stage), measure)
+
+
+def _note_split_block(fitter: Fitter, run: Run, block: Sequence[int]) -> None:
+    """Tell the user if a block gets new seeds after others of it were fitted without them."""
+    first_stage = next(iter(STAGES))
+    if fitter.store.read_work(run, first_stage) is not None:
+        return  # an interrupted fit goes on with all of its seeds
+    fitted = {seed for seed, _ in fitter.store.finished(run)}
+    earlier = [seed for seed in block if seed in fitted]
+    added = [seed for seed in block if seed not in fitted]
+    if earlier and added:
+        fitter.progress.note(
+            f"{run.task}: adding {_seed_list(added)} to a block that has {_seed_list(earlier)} already; "
+            "one run of the whole block would round differently, so some added gates would differ"
+        )
+
+
+def _seed_list(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"

@@ -117,7 +117,7 @@ class Ray:
 
         # as many threads as here: how numbers are added up depends on it
         threads = torch.get_num_threads()
-        load = {"dtype": request.dtype, **self.load}
+        load = {**request.load, **self.load}
         job = Job(request, out, load, exchange.place, exchange.name, threads, self.handing_seconds)
         most = max((node.get("GPU", 0.0) for node in _machines(ray)), default=0.0)
         gpus = self.gpus
@@ -300,7 +300,7 @@ def _named(place: str, out: Path) -> Iterator[Exchange]:
     """The exchange under a name that it keeps until all is done, also when the work is resumed."""
     path, name = out / _NAME, ""
     with suppress(FileNotFoundError):
-        name = path.read_text()
+        name = path.read_text(encoding="utf-8", errors="replace")
     exchange = Exchange(place, name if re.fullmatch("[0-9a-f]{32}", name) else uuid4().hex)
     write_text(path, exchange.name)
     done = False

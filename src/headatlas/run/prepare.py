@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import torch
 
 from headatlas._version import __version__
 from headatlas.atlas import Run
 from headatlas.core import TaskError
-from headatlas.method import GatingSettings, draw, evaluate
+from headatlas.method import GatingSettings, Outcome, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
 __all__ = [
     "Prepared",
+    "choose_rows",
     "describe",
+    "held_out_figures",
     "identified",
     "made_with",
     "measure_baseline",
     "prepare",
     "read_rows",
-    "worse_than_chance",
+    "row_groups",
 ]
 
 #: raised when the same settings would give other numbers than before
@@ -40,12 +44,19 @@ _NOT_IDENTITY = ("seeds",)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task's rows for one model. `held_out` is a fixed fair choice of the rows that are held out."""
+    """A task's rows for one model.
+
+    `held_out` is a fixed fair choice of the rows of held-out groups: each prompt once, equally many rows per
+    group where possible. `groups` has one number per held-out row: rows of one group or with one prompt have
+    the same number. `known` are as many held-out rows of groups that are fitted on, or none.
+    """
 
     name: str
     rows: Rows
     held_out: Sequence[Row]
     facts: dict[str, Any]
+    groups: Sequence[int] = ()
+    known: Sequence[Row] = ()
 
 
 def prepare(
@@ -69,7 +80,8 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
     first, why = model.first_tokens()
     items = task.items(model.tokenizer)
     rows = encode(items, model.tokenizer, first=first, max_tokens=_limit(model, max_tokens), name=task.name)
-    places = draw(len(rows.test), min(held_out, len(rows.test)), 0, 0, 9)  # records may come sorted
+    test, groups = choose_rows(rows.test, held_out)
+    known, _ = choose_rows(rows.known, held_out)
     facts = {
         "version": task.spec.version,
         "licence": task.spec.licence,
@@ -78,13 +90,54 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "records": items.seen,
         "train_rows": len(rows.train),
         "test_rows": len(rows.test),
+        "known_rows": len(rows.known),
+        "train_groups": len(set(row_groups(rows.train))),
+        "test_groups": len(set(row_groups(rows.test))),
+        "copies": items.copies,
         "too_long": rows.too_long,
+        "unknown_targets": rows.unknown_targets,
+        "unknown_prompts": rows.unknown_prompts,
         "max_tokens": rows.max_tokens,
         "rows_hash": rows.rows_hash,
         "first_tokens": list(first),
         "first_tokens_because": why,
     }
-    return Prepared(task.name, rows, [rows.test[place] for place in places], facts)
+    return Prepared(task.name, rows, test, facts, groups, known)
+
+
+def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
+    """At most so many rows, one per prompt, equally many per group where possible; and a number per row that
+    tells its group.
+
+    Rows that all have the same prompt are told apart by their targets.
+    """
+    labels = row_groups(rows)
+    by_target = len({row.prompt for row in rows}) == 1
+    seen: set[tuple[int, ...]] = set()
+    drawn: Counter[int] = Counter()
+    ranked: list[tuple[int, int]] = []
+    for index in draw(len(rows), len(rows), 0, 0, 9) if rows else []:  # records may come sorted
+        question = rows[index].ids if by_target else rows[index].prompt
+        if question not in seen:
+            seen.add(question)
+            ranked.append((drawn[labels[index]], index))
+            drawn[labels[index]] += 1
+    chosen = [index for _, index in sorted(ranked, key=lambda entry: entry[0])[:most]]
+    numbers: dict[int, int] = {}
+    return [rows[index] for index in chosen], [
+        numbers.setdefault(labels[index], len(numbers)) for index in chosen
+    ]
+
+
+def row_groups(rows: Sequence[Row]) -> list[int]:
+    """[row]: the same number for rows of one group. Rows without a group are grouped by their prompt, or by
+    their target if all have the same prompt."""
+    has_one_prompt = len({row.prompt for row in rows}) == 1
+    numbers: dict[Any, int] = {}
+    return [
+        numbers.setdefault(row.group or (row.ids if has_one_prompt else row.prompt), len(numbers))
+        for row in rows
+    ]
 
 
 def _limit(model: Model, asked: int | None) -> int:
@@ -99,7 +152,7 @@ def _limit(model: Model, asked: int | None) -> int:
     if isinstance(scaling, dict) and scaling.get("rope_type") in ("dynamic", "longrope"):
         known.append(scaling.get("original_max_position_embeddings"))
     return min(
-        [asked or _MAX_TOKENS, *(length for length in known if isinstance(length, int) and length > 0)]
+        [int(asked or _MAX_TOKENS), *(length for length in known if isinstance(length, int) and length > 0)]
     )
 
 
@@ -132,15 +185,15 @@ def identified(
     decides = {
         "method": method,
         "algorithm": algorithm,
-        "weights": model.weights_hash,
+        "weights": model.weights_identity,
         "dtype": model.spec.dtype,
         "device": model.device.type,
         "tasks": {part: _task_decides(one) for part, one in parts.items()},
         **decides,
     }
-    decides = json.loads(json.dumps(decides))  # as it will be read again
+    decides = json.loads(json.dumps(decides, default=int))  # as it will be read again
     identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    said = json.loads(json.dumps({**settings, "decides": decides}))
+    said = json.loads(json.dumps({**settings, "decides": decides}, default=int))  # also NumPy integers
     return Run(method, name, identity, facts, said, {}, made_with(model))
 
 
@@ -166,12 +219,21 @@ def _device_name(model: Model) -> str:
     return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
-def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
-    """The ungated model; and what targets of other rows would get in place of the right ones.
+def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
+    """The ungated model on held-out rows; and what targets of other rows would get in place of the right
+    ones, unless no rows of two groups can exchange their targets.
 
-    Without the latter if no two rows can exchange their targets.
+    `groups` and `held_out_nll` have one value per row.
     """
+    held_out = task.held_out
     plain = evaluate(model, held_out)
+    figures = {
+        **held_out_figures(model, task, None, plain),
+        "rows": len(held_out),
+        "groups": list(task.groups),
+    }
+    if task.known:
+        figures["known_rows"] = len(task.known)
     swapped, judged = [], []
     most = max(len(row.ids) for row in held_out)
     for place, row in enumerate(held_out):
@@ -180,30 +242,39 @@ def measure_baseline(model: Model, held_out: Sequence[Row]) -> dict[str, float]:
         if other is not None:
             swapped.append(Row((*row.prompt, *other.target), row.start))
             judged.append(place)
-    found = {**plain.figures(), "rows": len(held_out)}
-    if len(judged) < 2:
-        return found
+    groups = [task.groups[place] for place in judged]
+    if len(set(groups)) < 2:
+        return figures
     chance = evaluate(model, swapped)
     gain = (chance.nll - plain.nll[judged]).double()
     return {
-        **found,
+        **figures,
         "chance_nll": chance.mean_nll,
         "gain": float(gain.mean()),
-        "gain_error": float(gain.std() / len(gain) ** 0.5),
+        "gain_error": _group_error(gain.numpy(), groups),
+    }
+
+
+def _group_error(values: np.ndarray, groups: Sequence[int]) -> float:
+    """The standard error of a mean of values that are independent between groups only."""
+    labels = np.unique(np.asarray(groups), return_inverse=True)[1]
+    sums = np.bincount(labels, values - values.mean())
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / len(values))
+
+
+def held_out_figures(
+    model: Model, task: Prepared, gates: np.ndarray | None, outcome: Outcome | None = None
+) -> dict[str, Any]:
+    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on."""
+    outcome = outcome or evaluate(model, task.held_out, gates)
+    known = evaluate(model, task.known, gates).figures() if task.known else {}
+    return {
+        **outcome.figures(),
+        "held_out_nll": [round(float(nll), 6) for nll in outcome.nll],
+        **{f"known_{name}": value for name, value in known.items()},
     }
 
 
 def _is_other(row: Row, other: Row, most: int) -> bool:
     """Can the target of `other` stand behind the prompt of `row`: another one, and not too long?"""
     return other.target != row.target and len(row.prompt) + len(other.target) <= most
-
-
-def worse_than_chance(run: Run) -> str | None:
-    """A sentence if the model finds the right targets no likelier than those of other rows."""
-    base = run.baseline
-    if "gain" not in base or base["gain"] > 2 * base["gain_error"]:  # not to be judged, or clearly likelier
-        return None
-    return (
-        f"{run.task}: the model is no better than chance here: baseline NLL {base['nll']:.2f} "
-        f"(targets of other rows {base['chance_nll']:.2f}), accuracy {base['accuracy']:.2f}"
-    )

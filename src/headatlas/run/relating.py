@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from transformers import PreTrainedModel
 
 from headatlas.atlas import Atlas, Run, ScoreMap, Store, note_path, open_atlas, score_path
-from headatlas.core import AtlasError, RequestError, UnknownNameError
+from headatlas.core import AtlasError, UnknownNameError, require_whole
 from headatlas.method import (
     TEMPLATES,
     SourceChoice,
@@ -24,12 +25,14 @@ from headatlas.method import (
     questions,
     relations_for,
     salient_operations,
+    scored_pairs,
     scores_from_weights,
     scores_in_texts,
 )
-from headatlas.model import SOURCES, Model, load_model
+from headatlas.model import SOURCES, Model
 from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Progress, Silence
+from headatlas.run.loading import load_for_run
 from headatlas.run.prepare import made_with
 from headatlas.run.requests import opened, require_place
 from headatlas.run.steps import Only, Plan, Unit, is_asked
@@ -45,7 +48,7 @@ _TOGETHER = 5
 
 
 def relate_heads(
-    model: Model | str,
+    model: Model | str | Path | PreTrainedModel,
     relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
     *,
     out: str | Path | None = None,
@@ -73,12 +76,12 @@ def relate_heads(
     asked |= {"dynamic": dynamic, "causal": causal}
     if executor is not None:
         plan = plan_relations([one.name for one in wanted], salient, dynamic, causal)
-        return executed(executor, "relations", model, "auto", asked, plan, out, progress)
+        return executed(executor, "relations", model, {"dtype": "auto"}, asked, plan, out, progress)
     return relate_steps(model, out=out, resume=resume, progress=progress, **asked)
 
 
 def relate_steps(
-    model: Model | str,
+    model: Model | str | Path | PreTrainedModel,
     wanted: Sequence[Relation],
     *,
     out: str | Path | None,
@@ -92,7 +95,7 @@ def relate_steps(
     only: Only = None,
 ) -> Atlas:
     """See `relate_heads`."""
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = load_for_run(model)
     progress = progress or Silence()
     ready = relations_for(loaded, wanted)
     limits = {one.name: choose_k(one, loaded.spec.vocabulary, k) for one in ready}
@@ -153,8 +156,8 @@ def require_request(source: str, k: int | None, causal: Sequence[str], wanted: S
     """What can be said before a model is loaded."""
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
-    if k is not None and k < 1:
-        raise RequestError(f"k is {k}; it is at least 1.")
+    if k is not None:
+        require_whole("k", k, 1, 1_000_000)  # what the vocabulary allows shows when it is loaded
     names = [one.name for one in wanted]
     for name in causal:
         if name not in names:
@@ -191,7 +194,7 @@ def _few_targets(relation: RelationTokens, k: int) -> str | None:
 
 def _basis(model: Model) -> dict[str, Any]:
     """What all numbers about a model depend on."""
-    return {"algorithm": _ALGORITHM, "weights": model.weights_hash, "dtype": model.spec.dtype}
+    return {"algorithm": _ALGORITHM, "weights": model.weights_identity, "dtype": model.spec.dtype}
 
 
 def _in_texts(model: Model) -> dict[str, Any]:
@@ -304,7 +307,8 @@ def _score(
         if some:
             scores = scores_from_weights(writer, some, k, choice.source, progress.heads)
             for one in some:
-                _write(store, "relations", scores.sel(relation=one.name), facts)
+                left_out = one.left_out(scored_pairs(one))
+                _write(store, "relations", scores.sel(relation=one.name), {**facts, "left_out": left_out})
 
 
 def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, Any]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from headatlas.atlas import Run, Store, open_atlas
-from headatlas.core import AtlasError, RequestError
+from headatlas.atlas import Run, Store, open_atlas, plural
+from headatlas.core import AtlasError, RequestError, require_path, require_whole
 from headatlas.model import Model
 from headatlas.run.fitting import Progress
 from headatlas.run.prepare import Prepared
@@ -21,8 +21,8 @@ def require_sound(
     tasks: Sequence[Task], max_tokens: int | None, out: str | Path | None, resume: bool
 ) -> None:
     """What can be said before a model is loaded. An atlas is gone on with only if that is asked for."""
-    if max_tokens is not None and max_tokens < 2:
-        raise RequestError(f"max_tokens is {max_tokens}; a prompt and a target need at least 2.")
+    if max_tokens is not None:  # a prompt and a target need one each
+        require_whole("max_tokens", max_tokens, 2, 1_000_000_000)
     require_place(out, resume)
     for task in tasks:
         task.require_readable()
@@ -31,8 +31,9 @@ def require_sound(
 def require_place(out: str | Path | None, resume: bool) -> None:
     """Can an atlas be written there? One that is there is gone on with only if that is asked for."""
     if out is not None:
-        _require_new(Path(out), resume)
-        Store.require_writable(Path(out))
+        folder = require_path("out", out)
+        _require_new(folder, resume)
+        Store.require_writable(folder)
 
 
 def _require_new(out: Path, resume: bool) -> None:
@@ -47,6 +48,7 @@ def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store
     """The folder, locked; without `out` one that goes away again. Made only when the request is sound, and
     all that is in it is read once: damage is to be known now, not after hours."""
     with ExitStack() as stack:
+        stack.enter_context(model.measuring())
         root = Path(out) if out is not None else Path(stack.enter_context(TemporaryDirectory()))
         new = not Store.exists(root)
         store = stack.enter_context(Store.writing(root, model.spec))
@@ -58,7 +60,8 @@ def opened(model: Model, out: str | Path | None, resume: bool) -> Iterator[Store
 
 def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> list[Task]:
     """The tasks, no two of one name."""
-    chosen = [load_task(task) for task in ([tasks] if isinstance(tasks, str | Path | Task) else tasks)]
+    given = list(tasks) if isinstance(tasks, Iterable) and not isinstance(tasks, str) else [tasks]
+    chosen = [load_task(task) for task in given]
     names = [task.name for task in chosen]
     if not names:
         raise RequestError("no task is given.")
@@ -71,10 +74,19 @@ def distinct_tasks(tasks: str | Path | Task | Sequence[str | Path | Task]) -> li
 def report_rows(progress: Progress, task: Prepared) -> None:
     """What was left out, and why."""
     seen, spec = task.facts["records"], task.facts["spec"]
-    if spec["shortest"] is None and seen > spec["rows"]:
+    if spec["shortest"] is None and spec["per_group"] is None and seen > spec["rows"]:
         progress.note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
     if long := task.rows.too_long:
-        progress.note(f"{task.name}: {long:,} rows over {task.rows.max_tokens} tokens were left out")
+        progress.note(f"{task.name}: left out {plural(long, 'row')} over {task.rows.max_tokens} tokens")
+    if copies := task.facts["copies"]:
+        progress.note(f"{task.name}: left out {plural(copies, 'held-out record')} that repeat others")
+    if unknown := task.rows.unknown_targets:
+        progress.note(
+            f"{task.name}: left out {plural(unknown, 'row')}: the vocabulary lacks a part of the target, "
+            f"such as {task.rows.unknown_example!r}"
+        )
+    if unknown := task.rows.unknown_prompts:
+        progress.note(f"{task.name}: {plural(unknown, 'row')} with an unknown token (<unk>) in the prompt")
 
 
 def require_same(run: Run, ready: Prepared) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from transformers import PreTrainedModel
 
 from headatlas.atlas import Atlas, Run, Store, effect_path, open_atlas
 from headatlas.core import (
@@ -18,32 +19,35 @@ from headatlas.core import (
     TaskError,
     UnknownNameError,
     method_named,
+    require_whole,
 )
 from headatlas.method import GatingSettings
-from headatlas.model import Model, load_model
+from headatlas.model import Model
 from headatlas.run.curves import ALL_CURVES, curve_names, curve_path, curve_step, measure_curves
 from headatlas.run.effects import ITEMS, add_effects, effect_step, require_numbers
 from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Fitter, Progress, Silence
+from headatlas.run.loading import load_mapped, mapped_dtype, mapped_revision
 from headatlas.run.mapping import fit_gates
-from headatlas.run.prepare import Prepared, identified, read_rows
+from headatlas.run.prepare import Prepared, identified, read_rows, row_groups
 from headatlas.run.requests import opened, require_same
 from headatlas.run.steps import Only, Plan, Unit, is_asked
-from headatlas.task import Task, load_task
+from headatlas.task import Row, Task, load_task
 
 __all__ = [
     "HELD_OUT",
     "plan_validation",
     "require_validation",
+    "split_halves",
     "unknown_tasks",
     "validate_atlas",
     "validate_steps",
 ]
 
 #: raised when the same request would give other numbers than before
-_RETEST_ALGORITHM = 1
+_RETEST_ALGORITHM = 2
 #: held-out items, random orders that heads are switched off in
-HELD_OUT, DRAWS = 48, 20
+HELD_OUT, DRAWS = 48, 40
 #: seeds that a half of the items can have; those of the other half begin there
 _MOST_AGAIN = 1000
 _OWN = (
@@ -55,7 +59,7 @@ _OWN = (
 def validate_atlas(
     folder: str | Path,
     *,
-    model: Model | str | None = None,
+    model: Model | str | Path | PreTrainedModel | None = None,
     tasks: Sequence[str | Path | Task] = (),
     methods: Sequence[str] | None = None,
     items: int = HELD_OUT,
@@ -83,8 +87,12 @@ def validate_atlas(
     _say_left_out(atlas, tasks, progress)
     asked["tasks"] = chosen
     plan = plan_validation(atlas, [task.name for task in chosen], wanted, retest)
+    names = [task.name for task in chosen]
+    load: dict[str, Any] = {"revision": mapped_revision(atlas, model)}
+    if "dtype" not in getattr(executor, "load", {}):
+        load["dtype"] = mapped_dtype(atlas, names)
     where = atlas.spec.name if model is None else model
-    return executed(executor, "validate", where, _fitted_dtype(atlas), asked, plan, folder, progress)
+    return executed(executor, "validate", where, load, asked, plan, folder, progress)
 
 
 def _asked(
@@ -104,7 +112,7 @@ def _asked(
 def validate_steps(
     folder: str | Path,
     *,
-    model: Model | str | None,
+    model: Model | str | Path | PreTrainedModel | None,
     tasks: Sequence[str | Path | Task],
     methods: Sequence[str] | None,
     items: int,
@@ -118,7 +126,9 @@ def validate_steps(
     atlas = open_atlas(folder)
     chosen, wanted = _asked(atlas, tasks, methods, items, draws, retest)
     require_numbers(1, effect_items)
-    loaded = _loaded(atlas, model)
+    given = isinstance(model, Model | PreTrainedModel)
+    dtype = "auto" if given else mapped_dtype(atlas, [task.name for task in chosen])
+    loaded = load_mapped(atlas, model, dtype)
     progress = progress or Silence()
     _say_left_out(atlas, tasks, progress)
     with opened(loaded, folder, resume=True) as store:
@@ -131,7 +141,7 @@ def validate_steps(
             compared = _compared(atlas, task.name, wanted)
             for method in compared:
                 asked = is_asked(effect_step(method, task.name, 0), only)
-                if asked and not _there(loaded, store, method, ready):
+                if asked and not _has_effects(atlas, method, task.name):
                     add_effects(loaded, store, [ready], method, 1, effect_items, progress)
             if retest:
                 _retest(loaded, store, run, ready, retest, progress, only)
@@ -161,7 +171,7 @@ def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], 
     for task in tasks:
         compared = _compared(atlas, task, methods)
         for method in compared:
-            if method not in atlas.methods(task):
+            if not _has_effects(atlas, method, task):
                 made = (effect_path(Path(), method, task, 0),)
                 first.append(Unit(f"{task}: {method}", (effect_step(method, task, 0),), made, (task,)))
         halves = "ab" if retest else ""
@@ -186,14 +196,27 @@ def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
     return [method for method in EFFECT_METHODS if method in {*wanted, *known}]
 
 
-def _there(model: Model, store: Store, method: str, task: Prepared) -> bool:
-    """Has the atlas effects of this model and these items already, of however many of them?"""
-    run = store.runs.get((method, task.name))
-    if run is None or not store.measured(run):
+def _has_effects(atlas: Atlas, method: str, task: str) -> bool:
+    """True if the atlas has effects that can be compared with the gates, of however many items.
+
+    They must have been made from the weights, in the dtype and with the items of the gates; others are
+    refused. The records alone decide, so that a plan and a worker come to the same answer.
+    """
+    if method not in atlas.methods(task):
         return False
-    decides = run.settings.get("decides", {})
-    same = identified(model, method, task.name, task.facts, {}, {}, 0).settings["decides"]
-    return all(decides.get(key) == same[key] for key in ("weights", "tasks"))
+    effects, gating = (atlas.run(task, one).settings.get("decides", {}) for one in (method, "gating"))
+    differing = [key for key in ("dtype", "weights", "tasks") if effects.get(key) != gating.get(key)]
+    if differing:
+        why = {
+            "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
+            "weights": "with other weights than its gates",
+            "tasks": "with other items or tokens than its gates",
+        }[differing[0]]
+        raise AtlasError(
+            f"{task}: the effects of {method} were measured {why}, so they cannot be compared; validate "
+            "other methods (--method), or map both in one dtype into a new atlas."
+        )
+    return True
 
 
 def _task_of(atlas: Atlas, task: str | Path | Task) -> Task:
@@ -222,10 +245,13 @@ def require_validation(
         ("draws", draws, 1, 10_000),
         ("retest", retest, 0, _MOST_AGAIN),
     ):
-        if not least <= value <= most:
-            raise RequestError(f"{name} is {value}; allowed are {least} to {most:,}.")
+        require_whole(name, value, least, most)
     for method in methods:
         method_named(method)
+    for task in tasks:
+        name = task.name if isinstance(task, Task) else str(task)
+        if name in atlas.imported and name not in atlas.tasks:
+            raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to validate.")
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
     given = [_task_of(atlas, task) for task in tasks]
@@ -257,32 +283,34 @@ def _is_built_in(name: str) -> bool:
     return True
 
 
-def _loaded(atlas: Atlas, model: Model | str | None) -> Model:
-    """In the dtype that the gates were fitted in."""
-    if isinstance(model, Model):
-        return model
-    return load_model(model or atlas.spec.name, dtype=_fitted_dtype(atlas))
-
-
-def _fitted_dtype(atlas: Atlas) -> str:
-    return str(atlas.run(atlas.tasks[0]).settings.get("decides", {}).get("dtype", "fast"))
+def split_halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Two halves of about as many rows. All rows of a group (`row_groups`) are in one of them."""
+    groups = np.array(row_groups(rows))
+    rng = np.random.default_rng(5)
+    is_first = np.zeros(len(rows), dtype=bool)
+    sizes = [0, 0]
+    for group in rng.permutation(np.unique(groups)):
+        smaller = int(sizes[1] < sizes[0])
+        is_first[groups == group] = smaller == 0
+        sizes[smaller] += int((groups == group).sum())
+    order = rng.permutation(len(rows))
+    first, second = ([rows[row] for row in order if is_first[row] == side] for side in (True, False))
+    return first, second
 
 
 def _retest(
     model: Model, store: Store, run: Run, task: Prepared, seeds: int, progress: Progress, only: Only
 ) -> None:
-    """Fits on two halves of the items that have no item in common, with other seeds each."""
+    """Fits on two halves of the items, which have no group in common, with other seeds each."""
     settings = GatingSettings.from_json(run.settings["resolved"])
-    train = task.rows.train
-    order = np.random.default_rng(5).permutation(len(train))
+    halves = split_halves(task.rows.train)
     assert settings.batch is not None
-    if len(train) // 2 < settings.batch:
-        progress.note(f"{task.name}: too few items for two halves; not tested again on other items")
+    if min(map(len, halves)) < settings.batch:
+        progress.note(f"{task.name}: too few items or groups for two halves; not tested again on other items")
         return
-    for place, letter in enumerate("ab"):
+    for place, (letter, half) in enumerate(zip("ab", halves, strict=True)):
         if not is_asked(_half_step(task.name, letter), only):
             continue
-        half = [train[row] for row in order[place::2]]
         decides = {key: value for key, value in settings.to_json().items() if key != "seeds"}
         said = {"given": {"seeds": seeds}, "resolved": {"seeds": seeds, "half": letter}}
         about = {**task.facts, "half": letter}

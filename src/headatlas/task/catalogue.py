@@ -13,7 +13,7 @@ import yaml
 
 from headatlas.core import TaskError, UnknownNameError
 from headatlas.task.files import FORMATS, file_format
-from headatlas.task.relation import load_relation
+from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task
 
@@ -22,6 +22,7 @@ __all__ = ["builtin_tasks", "load_task"]
 _BUILTIN = files("headatlas.task") / "builtin"
 #: BLiMP has 67 paradigms of one layout: one file stands for all of them
 _FAMILY = "blimp/"
+_PLACEHOLDERS = (_FAMILY, f"{_FAMILY}<paradigm>", f"{_FAMILY}paradigm")
 _RELATION = "relation:"
 #: worked examples before a question about a relation
 _SHOTS = 3
@@ -36,26 +37,39 @@ def builtin_tasks() -> Iterator[TaskSpec]:
 
 def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
     """A built-in task, a `.yaml` file, a `.jsonl`, `.csv` or `.parquet` file with the columns `prompt` and
-    `target`, a relation asked for with worked examples (`relation:past-tense`, or a file of pairs), or a hub
-    data set: `hub:owner/name?split=train&prompt=question&target=answer`.
+    `target` (or `file.csv?prompt=question&target=answer&group=template`), a relation asked for with worked
+    examples (`relation:past-tense`, or a file of pairs), or a hub data set:
+    `hub:owner/name?split=train&prompt=question&target=answer`. Records with the same value in the column
+    `group` are held out together.
 
     A YAML file may name a generator, which is code: it runs only with `trust_code`.
     """
     if isinstance(name, Task):
         return name
+    if not isinstance(name, str | Path):
+        raise TaskError(f"{name!r:.60} is no task; give a name, a file or what load_task returns.")
     text = str(name)
     if isinstance(name, str) and text.startswith("hub:"):
         return _hub(text)
     if isinstance(name, str) and text.startswith(_RELATION):
         return _asking(text.removeprefix(_RELATION))
+    if isinstance(name, str) and text in _PLACEHOLDERS:
+        raise TaskError(
+            "blimp has 67 paradigms, each a task: name one, as in blimp/anaphor_gender_agreement."
+        )
     if isinstance(name, str) and (text in _names() or text.startswith(_FAMILY)):
         return _builtin(text)
     path = Path(text)
+    if isinstance(name, str) and "?" in text and not path.is_file():
+        file, _, query = text.partition("?")
+        if Path(file).suffix.lower() in FORMATS or Path(file).is_file():
+            return _from_file(Path(file), query)
     if path.suffix.lower() in (".yaml", ".yml"):
         return replace(_from_yaml(path), trust_code=trust_code)
     if path.suffix.lower() in FORMATS or path.is_file():
         return _from_file(path)
-    raise UnknownNameError("task", text, _names(), "(or give a .yaml, .jsonl, .csv or .parquet file.)")
+    names = [entry for entry in _names() if not entry.startswith(_FAMILY)]
+    raise UnknownNameError("task", text, names, "(or give a .yaml, .jsonl, .csv or .parquet file.)")
 
 
 def _names() -> list[str]:
@@ -69,10 +83,6 @@ def _names() -> list[str]:
 
 def _builtin(name: str) -> Task:
     family = name.startswith(_FAMILY)
-    if name in (_FAMILY, _FAMILY + "<paradigm>"):
-        raise TaskError(
-            "blimp has 67 paradigms, each a task: name one, as in blimp/anaphor_gender_agreement."
-        )
     file = _BUILTIN / (("blimp-paradigm" if family else name.replace("/", "-", 1)) + ".yaml")
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
     if family:
@@ -88,6 +98,8 @@ def _from_yaml(path: Path) -> Task:
         raise TaskError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise TaskError(f"{path.name} is not valid UTF-8 (byte {error.start}).") from None
+    except RecursionError:
+        raise TaskError(f"{path.name} is nested too deeply.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}" if mark else ""
@@ -97,28 +109,38 @@ def _from_yaml(path: Path) -> Task:
     return Task(TaskSpec.from_mapping(data, path.name), path.parent)
 
 
-def _from_file(path: Path) -> Task:
-    file_format(path)
+def _from_file(path: Path, query: str = "") -> Task:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
+    name, group, form = given.pop("name", path.stem), given.pop("group", None), given.pop("format", None)
+    for key in given:
+        raise UnknownNameError("option of a task file", key, ["format", "group", "name", "prompt", "target"])
+    file_format(path, form)
     if not path.is_file():
         raise TaskError(f"{path} does not exist or is no file.")
-    source = {"file": path.name}
-    return Task(TaskSpec(name=path.stem, source=source, prompt="{prompt}", target="{target}"), path.parent)
+    source: dict[str, Any] = {"file": path.name}
+    source |= {"columns": columns} if columns else {}
+    source |= {"format": form} if form else {}
+    spec = TaskSpec(name=name, source=source, prompt="{prompt}", target="{target}", group=group)
+    return Task(spec, path.parent)
 
 
 def _asking(name: str) -> Task:
     """The targets of a relation are asked for, with its own prompt."""
     relation = load_relation(name)
+    path = Path() if name in builtin_relations() else Path(name)
     return Task(
         TaskSpec(
             name=_RELATION + relation.name,
-            source={"relation": name},
+            source={"relation": path.name or name},
             prompt=relation.prompt or "{source} ->",
             target=" {target}",
             licence=relation.licence or "not stated",
             about=relation.about,
             examples=_SHOTS,
             test=0.2,
-        )
+        ),
+        path.parent,
     )
 
 
@@ -126,6 +148,7 @@ def _hub(text: str) -> Task:
     name, _, query = text.removeprefix("hub:").partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
     columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
+    group = given.pop("group", None)
     source: dict[str, Any] = {"hub": name, "columns": columns}
     called = given.pop("name", "/".join([name, *([given["config"]] if "config" in given else [])]))
     if "config" in given:
@@ -133,9 +156,9 @@ def _hub(text: str) -> Task:
     plain = SOURCES["hub"] - {"hub", "configs", "columns"}
     for key, value in given.items():
         if key not in plain:
-            allowed = sorted({"config", "name", "prompt", "target"} | plain)
+            allowed = sorted({"config", "group", "name", "prompt", "target"} | plain)
             raise UnknownNameError("option of a hub data set", key, allowed)
         source[key] = value
     if not name:
         raise TaskError(f"{text!r} names no data set; write hub:owner/name?prompt=column&target=column.")
-    return Task(TaskSpec(name=called, source=source, prompt="{prompt}", target="{target}"))
+    return Task(TaskSpec(name=called, source=source, prompt="{prompt}", target="{target}", group=group))

@@ -16,7 +16,7 @@ from typing import Any
 from headatlas.core import TaskError
 from headatlas.task.task import Item, Items
 
-__all__ = ["Row", "Rows", "encode", "tokens_of"]
+__all__ = ["Row", "Rows", "encode", "tokens_of", "unknown_token"]
 
 #: texts that a target can be tokenised behind
 _ANCHORS = ("\n", "a\n", ":", "=")
@@ -25,11 +25,13 @@ _ANCHORS = ("\n", "a\n", ":", "=")
 @dataclass(frozen=True, slots=True)
 class Row:
     """Token ids of prompt and target; `start` is the place of the target's first token. `corrupted` is
-    another prompt, in which what the target depends on is changed, where the task has one."""
+    another prompt, in which what the target depends on is changed, where the task has one. Rows of one
+    `group` are related; a row without a group is related only to those with its prompt."""
 
     ids: tuple[int, ...]
     start: int
     corrupted: tuple[int, ...] = ()
+    group: str = ""
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -42,8 +44,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A task's items as token ids. `too_long` counts the items that were left out for their length;
-    `content_hash` is that of the items, `rows_hash` that of the token ids."""
+    """A task's items as token ids, on the sides of `Items`.
+
+    `too_long` counts the items that were left out for their length, `unknown_targets` those left out because
+    the vocabulary lacks a part of the target (`unknown_example` is one such target), `unknown_prompts` the
+    kept items whose prompt has a part that the vocabulary lacks. `content_hash` is that of the items,
+    `rows_hash` that of the token ids.
+    """
 
     train: Sequence[Row]
     test: Sequence[Row]
@@ -51,26 +58,64 @@ class Rows:
     max_tokens: int
     content_hash: str
     rows_hash: str
+    known: Sequence[Row] = ()
+    unknown_targets: int = 0
+    unknown_prompts: int = 0
+    unknown_example: str = ""
 
 
 def encode(
     items: Items, tokenizer: Any, *, first: Sequence[int] = (), max_tokens: int, name: str = ""
 ) -> Rows:
-    """Tokenise a task for a model. `first` goes before every prompt; longer rows are left out."""
-    sides, too_long = [], 0
-    for side in (items.train, items.test):
-        rows = list(_rows(side, tokenizer, tuple(first), f"task {name!r}"))
-        kept = [row for row in rows if max(len(row.ids), len(row.corrupted) + len(row.target)) <= max_tokens]
-        too_long += len(rows) - len(kept)
-        if not kept:
-            shortest = min(len(row.ids) for row in rows)
+    """Tokenise a task for a model. `first` goes before every prompt; longer rows are left out, and rows with
+    a target that the vocabulary does not have."""
+    where = f"task {name!r}"
+    unknown = unknown_token(tokenizer)
+    sides: dict[str, list[Row]] = {}
+    too_long, unknown_targets = 0, []
+    for side, asked in (("train", items.train), ("test", items.test), ("known", items.known)):
+        rows = list(_rows(asked, tokenizer, tuple(first), where))
+        known = [row for row in rows if unknown not in row.target]
+        unknown_targets += [
+            item.target for item, row in zip(asked, rows, strict=True) if unknown in row.target
+        ]
+        kept = [row for row in known if max(len(row.ids), len(row.corrupted) + len(row.target)) <= max_tokens]
+        too_long += len(known) - len(kept)
+        if not known and side != "known":
             raise TaskError(
-                f"task {name!r}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "
+                f"{where}: no target can be used: this model's vocabulary has no token for a part of each, "
+                f"such as {unknown_targets[-1]!r}; choose targets that it knows, or another model."
+            )
+        if not kept and side != "known":
+            shortest = min(len(row.ids) for row in known)
+            raise TaskError(
+                f"{where}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "
                 "allow more with --max-tokens."
             )
-        sides.append(kept)
-    digest = sha256(json.dumps([[_said(row) for row in side] for side in sides]).encode())
-    return Rows(sides[0], sides[1], too_long, max_tokens, items.content_hash, digest.hexdigest())
+        sides[side] = kept
+    digest = sha256(json.dumps([[_said(row) for row in side] for side in sides.values()]).encode())
+    kept = [row for side in sides.values() for row in side]
+    return Rows(
+        sides["train"],
+        sides["test"],
+        too_long,
+        max_tokens,
+        items.content_hash,
+        digest.hexdigest(),
+        sides["known"],
+        len(unknown_targets),
+        sum(unknown in (*row.prompt[len(first) :], *row.corrupted[len(first) :]) for row in kept),
+        unknown_targets[0] if unknown_targets else "",
+    )
+
+
+def unknown_token(tokenizer: Any) -> int | None:
+    """The token that stands for text outside the vocabulary; None if there is none.
+
+    Some tokenizers that know every byte declare their end-of-text token as the unknown one.
+    """
+    unknown: int | None = tokenizer.unk_token_id
+    return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
 
 
 def _said(row: Row) -> list[Any]:
@@ -90,7 +135,8 @@ def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: 
             )
         if not target:
             raise TaskError(f"{where}: the target {item.target!r} has no tokens in this model's vocabulary.")
-        yield Row((*ids, *target), len(ids), (*first, *other) if item.corrupted else ())
+        replaced = (*first, *other) if item.corrupted else ()
+        yield Row((*ids, *target), len(ids), replaced, item.group)
 
 
 def tokens_of(tokenizer: Any, texts: list[str]) -> list[list[int]]:

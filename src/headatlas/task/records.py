@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from importlib import import_module
@@ -18,8 +19,9 @@ from typing import Any
 from headatlas.core import HeadatlasError, TaskError
 from headatlas.task.files import Record, read_file
 from headatlas.task.hub import read_hub, require_datasets
-from headatlas.task.relation import load_relation
-from headatlas.task.spec import TaskSpec
+from headatlas.task.relation import builtin_relations, load_relation
+from headatlas.task.spec import WORDS, TaskSpec
+from headatlas.task.split import word_groups
 
 __all__ = ["first_records", "read_records"]
 
@@ -31,12 +33,12 @@ def read_records(
     spec: TaskSpec,
     folder: Path,
     tokenizer: Any,
-    length: Callable[[Record], int],
+    text: Callable[[Record], str],
     trust_code: bool = False,
 ) -> tuple[list[Record], list[Record] | None, int]:
     """(records, held-out records where the source has a split for them, how many there were).
 
-    Relative paths start from `folder`; `length` measures a record where the shortest are wanted.
+    Relative paths start from `folder`; `text` is all that a record says, where its length matters.
     """
     test = None
     if spec.kind == "generator":
@@ -50,12 +52,27 @@ def read_records(
         if "test_split" in spec.source:
             held_out = _renamed(spec, read_hub(spec.source, spec.source["test_split"]))
             test = _sample(held_out, max(1, int(spec.rows * spec.test)))[0]
-    stream = _renamed(spec, stream)
+    counted = _Counted(_renamed(spec, stream))
+    stream = (record for record in counted if spec.longest is None or len(text(record)) <= spec.longest)
     if spec.shortest is not None:
-        kept, seen = _shortest(stream, spec.shortest, length)
+        kept = _shortest(stream, spec.shortest, lambda record: len(text(record)))
+    elif spec.per_group is not None:
+        kept = _per_group(spec, stream, text)
     else:
-        kept, seen = _sample(stream, spec.rows)
-    return kept, test, seen
+        kept = _sample(stream, spec.rows)[0]
+    return kept, test, counted.seen
+
+
+class _Counted:
+    """Records, counted as they pass."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.records, self.seen = records, 0
+
+    def __iter__(self) -> Iterator[Record]:
+        for record in self.records:
+            self.seen += 1
+            yield record
 
 
 def first_records(spec: TaskSpec, folder: Path, trust_code: bool, most: int) -> list[Record]:
@@ -78,9 +95,9 @@ def _from_file(spec: TaskSpec, folder: Path) -> Iterator[Record]:
 def _of_relation(spec: TaskSpec, folder: Path) -> Iterator[Record]:
     """The pairs of a relation: a built-in one, or a file next to the task."""
     name = str(spec.source["relation"])
-    own = folder / name
-    for source, target in load_relation(own if own.is_file() else name).pairs:
-        yield {"source": source, "target": target}
+    pairs = load_relation(name if name in builtin_relations() else folder / name).pairs
+    for (source, target), words in zip(pairs, word_groups(pairs), strict=True):
+        yield {"source": source, "target": target, WORDS: words}
 
 
 def _generated(spec: TaskSpec, folder: Path, tokenizer: Any, trust_code: bool) -> Iterator[Record]:
@@ -165,17 +182,32 @@ def _sample(records: Iterator[Record], most: int) -> tuple[list[Record], int]:
     return [record for _, record in sorted(kept, key=lambda pair: pair[0])], seen
 
 
-def _shortest(
-    records: Iterator[Record], most: int, length: Callable[[Record], int]
-) -> tuple[list[Record], int]:
+def _shortest(records: Iterator[Record], most: int, length: Callable[[Record], int]) -> list[Record]:
     """The `most` shortest, in the order of the source; of equal ones the earlier."""
     heap: list[tuple[int, int, Record]] = []
-    seen = 0
-    for record in records:
-        entry = (-length(record), -seen, record)
-        if len(heap) < most:
-            heapq.heappush(heap, entry)
-        elif entry[:2] > heap[0][:2]:
-            heapq.heapreplace(heap, entry)
-        seen += 1
-    return [record for _, _, record in sorted(heap, key=lambda entry: -entry[1])], seen
+    for number, record in enumerate(records):
+        _push(heap, (-length(record), -number, record), most)
+    return _in_order(heap)
+
+
+def _per_group(spec: TaskSpec, records: Iterator[Record], text: Callable[[Record], str]) -> list[Record]:
+    """`per_group` records of every group that has so many, chosen by a hash of their text, in the order of
+    the source."""
+    assert spec.group is not None and spec.per_group is not None
+    heaps: defaultdict[str, list[tuple[int, int, Record]]] = defaultdict(list)
+    for number, record in enumerate(records):
+        value = int.from_bytes(sha256(text(record).encode("utf-8", "surrogatepass")).digest()[:8])
+        _push(heaps[str(record.get(spec.group))], (value, -number, record), spec.per_group)
+    return _in_order([entry for heap in heaps.values() if len(heap) == spec.per_group for entry in heap])
+
+
+def _push(heap: list[tuple[int, int, Record]], entry: tuple[int, int, Record], most: int) -> None:
+    """Keep the `most` largest entries."""
+    if len(heap) < most:
+        heapq.heappush(heap, entry)
+    elif entry[:2] > heap[0][:2]:
+        heapq.heapreplace(heap, entry)
+
+
+def _in_order(heap: list[tuple[int, int, Record]]) -> list[Record]:
+    return [record for _, _, record in sorted(heap, key=lambda entry: -entry[1])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -39,7 +39,11 @@ class Relation:
     published: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", tuple(dict.fromkeys(self.pairs)))  # each once
+        for key in ("name", "category"):
+            value = getattr(self, key)
+            if not (isinstance(value, str) and value.strip() and value.isprintable()):
+                raise TaskError(f"the {key} of a relation is a line of text, not {value!r:.60}.")
+        object.__setattr__(self, "pairs", _require_pairs(self.name, self.pairs))
         if self.prompt is not None:
             _require_prompt(self.prompt, f"relation {self.name!r}")
 
@@ -68,6 +72,10 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
         return name
     if isinstance(name, str) and name in _catalogue():
         return _builtin(name)
+    if not isinstance(name, str | Path):
+        raise TaskError(
+            f"{name!r:.60} is no relation; give a name, a file or Relation(name, category, pairs)."
+        )
     path = Path(name)
     if path.suffix.lower() not in (".csv", ".json"):
         raise UnknownNameError(
@@ -95,12 +103,9 @@ def distinct_relations(
     """The relations, no two of one name; all built-in ones for None."""
     if relations is None:
         relations = builtin_relations()
-    given = [relations] if isinstance(relations, str | Path | Relation) else list(relations)
-    for one in given:
-        if not isinstance(one, str | Path | Relation):
-            raise RequestError(
-                f"{one!r:.60} is no relation; give a name, a file or Relation(name, category, pairs)."
-            )
+    given = (
+        list(relations) if isinstance(relations, Iterable) and not isinstance(relations, str) else [relations]
+    )
     found = [load_relation(one) for one in given]
     names = [one.name for one in found]
     for name in names:
@@ -203,6 +208,23 @@ def _require_prompt(prompt: str, where: str) -> None:
         places = []
     if not places or any(place != ("source", "", None) for place in places):
         raise TaskError(f"{where}: the prompt {prompt!r} has to hold {{source}}, and no other place.")
+
+
+def _require_pairs(name: str, pairs: Any) -> tuple[tuple[str, str], ...]:
+    """Tuples, each once; a pair may be given as any sequence of two texts."""
+    if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+        raise TaskError(
+            f'relation {name!r}: pairs are a list such as [("France", "Paris")], not {pairs!r:.60}.'
+        )
+    kept: dict[tuple[str, str], None] = {}
+    for number, pair in enumerate(pairs, 1):
+        words = tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else ()
+        if len(words) != 2 or not all(isinstance(word, str) for word in words):
+            raise TaskError(
+                f"relation {name!r}: pair {number} is {pair!r:.60}; give two texts, source and target."
+            )
+        kept[words] = None
+    return tuple(kept)
 
 
 def _sound(name: str, pairs: Iterator[tuple[int, Any, Any]]) -> tuple[tuple[str, str], ...]:

@@ -8,16 +8,24 @@ the source (1986 after 1985 by its last digit).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from headatlas.task.encode import tokens_of
+from headatlas.task.encode import tokens_of, unknown_token
 from headatlas.task.relation import Relation
 
 __all__ = ["LEAST_PAIRS", "PairTokens", "RelationTokens", "relation_tokens"]
 
 #: fewer pairs than these say nothing about a relation
 LEAST_PAIRS = 30
+#: why a pair is left out
+_UNKNOWN, _SEVERAL, _SAMPLED, _FEW = (
+    "not in the vocabulary",
+    "several tokens",
+    "not in the sample",
+    f"fewer than {LEAST_PAIRS} pairs remain",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +45,12 @@ class PairTokens:
 
 @dataclass(frozen=True, slots=True)
 class RelationTokens:
-    """A relation for one model: `single` pairs of one token each, and all `pairs` that a text can have."""
+    """A relation for one model: `single` pairs of one token each, and all `pairs` that a text can have. Of
+    `unknown` pairs the vocabulary lacks a part."""
 
     relation: Relation
     pairs: tuple[PairTokens, ...]
+    unknown: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -61,16 +71,28 @@ class RelationTokens:
         whole = tuple(pair for pair in self.pairs if pair.whole)
         return whole if len(whole) >= LEAST_PAIRS else self.pairs
 
+    def left_out(self, scored: Collection[PairTokens]) -> dict[str, list[tuple[str, str]]]:
+        """reason -> pairs that a score is not made from; `scored` are those that it is made from."""
+        able = self.single if self.measurable or not scored else self.in_text
+        by_reason = {reason: list[tuple[str, str]]() for reason in (_UNKNOWN, _SEVERAL, _SAMPLED, _FEW)}
+        by_reason[_UNKNOWN] += self.unknown
+        for pair in self.pairs:
+            if pair not in scored:
+                reason = _SEVERAL if pair not in able else _SAMPLED if scored else _FEW
+                by_reason[reason].append(pair.words)
+        return {reason: pairs for reason, pairs in by_reason.items() if pairs}
+
 
 def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
     """Tokenise a relation."""
     sources, targets = (
         tokens_of(tokenizer, [f" {pair[side]}" for pair in relation.pairs]) for side in (0, 1)
     )
-    found = []
-    blank, unknown = _blank(tokenizer, targets), tokenizer.unk_token_id
+    found, lacking = [], []
+    blank, unknown = _blank(tokenizer, targets), unknown_token(tokenizer)
     for words, source, target in zip(relation.pairs, sources, targets, strict=True):
         if not source or not target or unknown in source or unknown in target:
+            lacking.append(words)
             continue
         whole, place = len(target) == 1, 0
         if not whole:
@@ -81,7 +103,7 @@ def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
                 place += 1
         token = target[place]
         found.append(PairTokens(tuple(source), token, whole, words))
-    return RelationTokens(relation, tuple(found))
+    return RelationTokens(relation, tuple(found), tuple(lacking))
 
 
 def _blank(tokenizer: Any, texts: list[list[int]]) -> set[int]:

@@ -10,7 +10,8 @@
     target: " {past}"
     examples: 1                          # worked examples before each question
     examples_by: kind                    # examples have the same value in this column
-    test: 0.1                            # share of the records that is held out
+    group: template                      # records with the same value in this column are held out together
+    test: 0.1                            # share of the groups that is held out
 
 `instruction`, `prompt` and `target` are templates; `{column}` stands for a column of the record.
 """
@@ -25,7 +26,7 @@ from typing import Any
 
 from headatlas.core import TaskError, UnknownNameError
 
-__all__ = ["SOURCES", "TaskSpec", "columns_of", "fill"]
+__all__ = ["SOURCES", "WORDS", "TaskSpec", "columns_of", "fill"]
 
 #: kind of source -> the keys that it takes
 SOURCES = {
@@ -37,14 +38,21 @@ SOURCES = {
 #: what is not text
 _KINDS: dict[str, type] = {"columns": dict, "options": dict, "configs": list}
 _REQUIRED = ("name", "source", "prompt", "target")
-_WHOLE = ("version", "examples", "rows", "shortest")
+_WHOLE = ("version", "examples", "rows", "shortest", "longest", "per_group")
+#: the column that tells which pairs of a relation are related
+WORDS = "words"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
     """One task. `rows` bounds how many records are kept (a fair sample of a longer source), `shortest`
     keeps that many of the shortest ones instead. `corrupted` is a prompt in which what the target depends on
-    is changed, for causal mediation."""
+    is changed, for causal mediation.
+
+    `group` names the column that holds a record's group. The split holds out whole groups, a share of `test`,
+    and a few records of the other groups. Without it the records of one prompt are a group. `per_group` keeps
+    that many records of each group, and only groups that have so many; `longest` leaves out records with more
+    characters in prompt and target."""
 
     name: str
     source: Mapping[str, Any]
@@ -60,6 +68,9 @@ class TaskSpec:
     test: float = 0.1
     rows: int = 20_000
     shortest: int | None = None
+    group: str | None = None
+    longest: int | None = None
+    per_group: int | None = None
     kind: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
@@ -77,9 +88,15 @@ class TaskSpec:
             raise TaskError(f"a task's name is a line of text, not {self.name!r}.")
         if self.examples_by is not None and not isinstance(self.examples_by, str):
             raise TaskError(f"task {self.name!r}: examples_by names one column, not {self.examples_by!r}.")
+        if self.group is not None and not (isinstance(self.group, str) and self.group):
+            raise TaskError(f"task {self.name!r}: group names one column, not {self.group!r}.")
         if not isinstance(self.test, int | float) or not 0 < self.test < 1:
             raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
         object.__setattr__(self, "kind", _source_kind(self.name, self.source))
+        if self.kind == "relation" and self.group is None:
+            object.__setattr__(self, "group", WORDS)
+        if self.per_group is not None and (self.group is None or self.shortest is not None):
+            raise TaskError(f"task {self.name!r}: per_group needs 'group: COLUMN', and no 'shortest'.")
         for key in ("instruction", "prompt", "target", "corrupted"):
             columns_of(getattr(self, key), f"task {self.name!r}: {key}")
 

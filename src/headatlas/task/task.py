@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import random
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from headatlas.core import TaskError
 from headatlas.task.files import Record
 from headatlas.task.records import first_records, read_records
+from headatlas.task.shots import Question, Shots
 from headatlas.task.spec import TaskSpec, fill
+from headatlas.task.split import Keys, known_prompts, merge_labels, split_groups
 
 __all__ = ["Item", "Items", "Task"]
 
@@ -26,21 +25,30 @@ _FIRST_LOOK = 1000
 @dataclass(frozen=True, slots=True)
 class Item:
     """One question: the loss is on `target`, which follows `prompt` directly; `corrupted` is another prompt,
-    in which what the target depends on is changed, where the task has one."""
+    in which what the target depends on is changed, where the task has one. Items of one `group` are related;
+    an item without a group is related only to those with its prompt."""
 
     prompt: str
     target: str
     corrupted: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of a task: to fit with, and held out. `seen` counts the records of the source."""
+    """The items of a task: to fit with (`train`), of held-out groups (`test`), and held-out items of groups
+    that are fitted on (`known`; empty if every group has one prompt).
+
+    `seen` counts the records of the source, `copies` the held-out records that repeat another and are left
+    out.
+    """
 
     train: Sequence[Item]
     test: Sequence[Item]
     seen: int
     content_hash: str
+    known: Sequence[Item] = ()
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,7 @@ class Task:
         where = f"task {self.name!r}"
         for place, record in enumerate(first_records(self.spec, self.folder, self.trust_code, _FIRST_LOOK)):
             self._require_target(record, where, f"record {place + 1}")
+            self._group(record, "")
 
     def _require_target(self, record: Record, where: str, number: str) -> None:
         prompt = fill(self.spec.prompt, record, where)
@@ -70,111 +79,98 @@ class Task:
     def items(self, tokenizer: Any = None) -> Items:
         """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
 
-        Which records are held out depends on their text alone, and the same prompt is never on both sides
-        (the same text, where all have one prompt). Adding a record moves none with another prompt.
+        The split holds out whole groups, and the same prompt is never on two sides. It depends on the text of
+        a group alone: adding a record moves no record of another group. Where all records have one prompt,
+        their texts are the groups.
         """
         where = f"task {self.name!r}"
-
-        def length(record: Record) -> int:
-            return len(fill(self.spec.prompt, record, where)) + len(fill(self.spec.target, record, where))
-
-        records, test, seen = read_records(self.spec, self.folder, tokenizer, length, self.trust_code)
+        read = read_records(
+            self.spec, self.folder, tokenizer, lambda record: "".join(self._texts(record)), self.trust_code
+        )
+        records, given_test, seen = read
         if not records:
-            raise TaskError(f"{where} has no records.")
-        for place, record in enumerate([*records, *(test or [])]):
+            kept = "" if not seen else f" that pass 'longest' and 'per_group', of {seen}"
+            raise TaskError(f"{where} has no records{kept}.")
+        for place, record in enumerate([*records, *(given_test or [])]):
             self._require_target(record, where, f"record {place + 1}" if seen == len(records) else "a record")
-        train, test = self._split(records) if test is None else (self._without(records, test), test)
-        if not train or not test:
+        sides, copies = self._sides(records, given_test)
+        if not sides["train"] or not sides["test"]:
+            column = f" of one {self.spec.group!r}" if self._has_one_group(records) else ""
             raise TaskError(
-                f"{where} has {len(records)} records, too few (or too much alike) to hold some out."
+                f"{where} has {len(records)} records{column}, too few (or too much alike) to hold some out."
             )
-        made = [self._ask(train, train), self._ask(test, train)]
-        silent = ("about", "licence") + (() if self.spec.corrupted else ("corrupted",))
-        asked = {key: value for key, value in self.spec.to_json().items() if key not in silent}
-        digest = sha256(json.dumps(asked, sort_keys=True, default=str).encode())
-        for side in made:
-            for item in side:
-                said = [item.prompt, item.target, *([item.corrupted] if item.corrupted else [])]
-                digest.update(json.dumps(said).encode())
+        shots = Shots(self.spec, sides["train"])
+        items = {side: [self._ask(question, shots) for question in sides[side]] for side in sides}
+        digest = sha256(json.dumps(self.spec.version).encode())
+        for side in ("train", "test", "known"):
+            for item in items[side]:
+                digest.update(json.dumps([item.prompt, item.target, item.corrupted, item.group]).encode())
             digest.update(b"|")
-        return Items(made[0], made[1], seen, digest.hexdigest())
+        return Items(items["train"], items["test"], seen, digest.hexdigest(), items["known"], copies)
 
     def _texts(self, record: Record) -> tuple[str, str]:
-        return fill(self.spec.prompt, record, self.name), fill(self.spec.target, record, self.name)
+        where = f"task {self.name!r}"
+        return fill(self.spec.prompt, record, where), fill(self.spec.target, record, where)
 
-    def _split(self, records: list[Record]) -> tuple[list[Record], list[Record]]:
-        """(to fit with, held out). Records with one prompt (a problem and its many solutions) stay together:
-        the hash of the first of their texts, by the alphabet, decides for all."""
+    def _group(self, record: Record, prompt: str) -> str:
+        """The value of the group's column; the prompt, if the record has none."""
+        column = self.spec.group
+        if column is None:
+            return prompt
+        where = f"task {self.name!r}: group"
+        if column not in record:
+            raise TaskError(f"{where}: there is no column {column!r}; the columns are {', '.join(record)}.")
+        return fill("{group}", {"group": record[column]}, where) or prompt
+
+    def _has_one_group(self, records: list[Record]) -> bool:
+        return self.spec.group is not None and len({self._group(record, "") for record in records}) == 1
+
+    def _questions(self, records: list[Record]) -> list[Question]:
+        """The records with their texts and groups; groups that share a prompt are one."""
         texts = [self._texts(record) for record in records]
-        leader: dict[str, str] = {}
-        for prompt, target in texts:
-            leader[prompt] = min(target, leader.get(prompt, target))
-        for leaders in ([(prompt, leader[prompt]) for prompt, _ in texts], texts):
-            held_out = [self._chosen(*text) for text in leaders]
-            if any(held_out) and not all(held_out):
-                break
-        train, test = (
-            [record for record, out in zip(records, held_out, strict=True) if out is side]
-            for side in (False, True)
+        prompts = [prompt for prompt, _ in texts]
+        if len(set(prompts)) == 1:
+            prompts = [f"{prompt}\0{target}" for prompt, target in texts]  # the prompt distinguishes nothing
+        labels = [self._group(record, prompt) for record, prompt in zip(records, prompts, strict=True)]
+        if self.spec.group is not None:
+            labels = merge_labels(labels, prompts)
+        return [
+            Question(record, *text, Keys(prompt, label))
+            for record, text, prompt, label in zip(records, texts, prompts, labels, strict=True)
+        ]
+
+    def _sides(
+        self, records: list[Record], given_test: list[Record] | None
+    ) -> tuple[dict[str, list[Question]], int]:
+        """The questions of each side, and how many held-out copies were left out."""
+        questions = self._questions([*records, *(given_test or [])])
+        if given_test is None:
+            train, known, test = split_groups([question.keys for question in questions], self.spec.test)
+        else:
+            test = list(range(len(records), len(questions)))
+            held_out = {questions[index].keys.group for index in test}
+            fitted = [index for index in range(len(records)) if questions[index].keys.group not in held_out]
+            prompts = known_prompts([questions[index].keys for index in fitted])
+            train = [index for index in fitted if questions[index].keys.prompt not in prompts]
+            known = [index for index in fitted if questions[index].keys.prompt in prompts]
+        indexes = {"train": train, "test": test, "known": known}
+        sides = {side: [questions[index] for index in chosen] for side, chosen in indexes.items()}
+        distinct = {
+            side: list({(question.prompt, question.target): question for question in sides[side]}.values())
+            for side in ("test", "known")
+        }
+        copies = sum(len(sides[side]) - len(distinct[side]) for side in distinct)
+        return {**sides, **distinct}, copies
+
+    def _ask(self, question: Question, shots: Shots) -> Item:
+        """The prompt with its worked examples, which come from the records to fit with."""
+        where = f"task {self.name!r}"
+        head = fill(self.spec.instruction, question.record, where)
+        before = [*([head] if head else []), *shots.choose(question)]
+        corrupted = fill(self.spec.corrupted, question.record, where)
+        return Item(
+            "\n".join([*before, question.prompt]),
+            question.target,
+            "\n".join([*before, corrupted]) if corrupted else "",
+            question.keys.group,
         )
-        return train, test
-
-    def _chosen(self, prompt: str, target: str) -> bool:
-        text = f"{prompt}\0{target}".encode("utf-8", "surrogatepass")
-        return int.from_bytes(sha256(text).digest()[:4]) < self.spec.test * 2**32
-
-    def _without(self, records: list[Record], test: list[Record]) -> list[Record]:
-        """The records that are not in a test split of the source: by prompt, or by text if all have one."""
-        asked = {self._texts(record) for record in test}
-        prompts = {prompt for prompt, _ in asked}
-        apart = [record for record in records if self._texts(record)[0] not in prompts]
-        return apart or [record for record in records if self._texts(record) not in asked]
-
-    def _ask(self, records: list[Record], known: list[Record]) -> list[Item]:
-        """Prompts with their worked examples, which come from the records that are not held out."""
-        where = f"task {self.name!r}"
-        by = self.spec.examples_by
-        alike: defaultdict[Any, list[Record]] = defaultdict(list)
-        if self.spec.examples:
-            for record in known:
-                if by and not isinstance(record.get(by), str | int | bool):
-                    raise TaskError(
-                        f"{where}: examples_by names the column {by!r}, which holds {record.get(by)!r}; "
-                        "it must be there and hold text or numbers."
-                    )
-                alike[record.get(by) if by else None].append(record)
-        items = []
-        for place, record in enumerate(records):
-            prompt = fill(self.spec.prompt, record, where)
-            target = fill(self.spec.target, record, where)
-            shots = self._shots(alike[record.get(by) if by else None], prompt, target, place)
-            head = fill(self.spec.instruction, record, where)
-            before = [*([head] if head else []), *shots]
-            corrupted = fill(self.spec.corrupted, record, where)
-            items.append(
-                Item(
-                    "\n".join([*before, prompt]),
-                    target,
-                    "\n".join([*before, corrupted]) if corrupted else "",
-                )
-            )
-        return items
-
-    def _shots(self, known: list[Record], prompt: str, target: str, place: int) -> list[str]:
-        """Worked examples for the question at `place`: other ones than the question itself."""
-        wanted = self.spec.examples
-        if not wanted:
-            return []
-        where = f"task {self.name!r}"
-        chance = random.Random(place)
-        shots: list[str] = []
-        few = [chance.choice(known) for _ in range(4 * wanted + 4)] if known else []
-        for record in chain(few, known):  # nearly always a few are enough
-            if len(shots) == wanted:
-                break
-            text = fill(self.spec.prompt, record, where) + fill(self.spec.target, record, where)
-            if text != prompt + target and text not in shots:
-                shots.append(text)
-        if len(shots) < wanted:
-            raise TaskError(f"{where}: a question needs {wanted} worked examples, there are {len(shots)}.")
-        return shots

@@ -100,12 +100,14 @@ class Person(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A statement taken apart: what is shown after the subject, and the same with its auxiliary split off."""
+    """A statement taken apart: what is shown after the subject, and the same with its auxiliary split off.
+    `lemma` is its verb, or the adjective of a state."""
 
     subject: str
     shown: str  # likes tea
     auxiliary: str  # does
     rest: str  # like tea
+    lemma: str = ""
 
 
 def sentence(text: str, mark: str = ".") -> str:
@@ -132,12 +134,12 @@ def phrase(verb: str, complement: str) -> str:
 def present_clause(subject: Person, lemma: str, complement: str = "") -> Clause:
     shown = lemma if subject.is_plural else third_person(lemma)
     auxiliary = "do" if subject.is_plural else "does"
-    return Clause(subject.text, phrase(shown, complement), auxiliary, phrase(lemma, complement))
+    return Clause(subject.text, phrase(shown, complement), auxiliary, phrase(lemma, complement), lemma)
 
 
 def past_clause(subject: Person, lemma: str, complement: str = "") -> Clause:
-    return Clause(subject.text, phrase(past(lemma), complement), "did", phrase(lemma, complement))
+    return Clause(subject.text, phrase(past(lemma), complement), "did", phrase(lemma, complement), lemma)
 
 
-def auxiliary_clause(subject: Person, auxiliary: str, rest: str) -> Clause:
-    return Clause(subject.text, f"{auxiliary} {rest}", auxiliary, rest)
+def auxiliary_clause(subject: Person, auxiliary: str, rest: str, lemma: str = "") -> Clause:
+    return Clause(subject.text, f"{auxiliary} {rest}", auxiliary, rest, lemma)

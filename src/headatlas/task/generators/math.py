@@ -1,4 +1,4 @@
-"""Word problems with worked solutions, from reasoning-gym's `gsm_symbolic`; the shortest ones are used."""
+"""Word problems with worked solutions, from reasoning-gym's `gsm_symbolic`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ _REQUEST = " Give the result as your final answer. Do not include units."
 
 
 def records(size: int = 10_000, seed: int = 1) -> Iterator[dict[str, str]]:
-    """{"question", "solution"} without repetition; the solution ends in "#### answer"."""
+    """{"question", "solution", "template"} without repetition; the solution ends in "#### answer"."""
     try:
         import reasoning_gym
     except ImportError:
         raise TaskError(
             "the task 'math' needs reasoning-gym: pip install reasoning-gym (extra 'math')."
         ) from None
+    data = reasoning_gym.create_dataset("gsm_symbolic", size=size, seed=seed)
+    if not hasattr(data, "task_indices"):
+        raise TaskError("this reasoning-gym does not tell the templates of its problems; install 0.1.19.")
     seen = set()
-    for entry in reasoning_gym.create_dataset("gsm_symbolic", size=size, seed=seed):
+    for entry in data:
         question = entry["question"].removesuffix(_REQUEST).strip()
         solution = entry["metadata"]["answer_cot"].strip()
         if question not in seen and solution.endswith(f"#### {entry['answer']}"):
             seen.add(question)
-            yield {"question": question, "solution": solution}
+            template = data.task_indices[entry["metadata"]["source_index"]]
+            yield {"question": question, "solution": solution, "template": str(template)}

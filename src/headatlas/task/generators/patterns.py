@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headatlas.core import TaskError
-from headatlas.task.encode import tokens_of
+from headatlas.task.encode import tokens_of, unknown_token
 
 __all__ = ["records", "single_token_words"]
 
@@ -47,4 +47,5 @@ def single_token_words(tokenizer: Any) -> list[str]:
         if word.isascii() and word.isalpha() and word.islower() and piece[0] + word.capitalize() in pieces:
             words.append(word)
     tokens = tokens_of(tokenizer, [f" {word}" for word in words])
-    return [word for word, ids in zip(words, tokens, strict=True) if len(ids) == 1]
+    unknown = unknown_token(tokenizer)
+    return [word for word, ids in zip(words, tokens, strict=True) if len(ids) == 1 and unknown not in ids]

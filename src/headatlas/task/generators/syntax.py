@@ -53,7 +53,8 @@ _AUXILIARY_FORMS = {"be": ("is", "are"), "be_past": ("was", "were"), "have": ("h
 #: Share of attractor items whose attractor has the other number than the head.
 _OPPOSITE_SHARE = 0.75
 
-_Item = tuple[str, str]
+#: question, answer, and the word that related items share: a verb or a noun
+_Item = tuple[str, str, str]
 _T = TypeVar("_T")
 
 
@@ -113,12 +114,12 @@ def _clauses() -> dict[str, list[Clause]]:
         "do": [present_clause(subject, *habit) for subject, habit in product(plurals, _HABITS)],
         "did": [past_clause(subject, *event) for subject, event in product(SUBJECTS, (*_HABITS, *_EVENTS))],
         "modal": [
-            auxiliary_clause(subject, modal, phrase(*deed))
+            auxiliary_clause(subject, modal, phrase(*deed), deed[0])
             for subject, modal, deed in product(SUBJECTS, lexicon.MODALS, _INTENDED)
         ],
         "state": [
             auxiliary_clause(
-                subject, ("are", "were")[was] if subject.is_plural else ("is", "was")[was], state
+                subject, ("are", "were")[was] if subject.is_plural else ("is", "was")[was], state, state
             )
             for subject, was, state in product(SUBJECTS, (0, 1), lexicon.STATES)
         ],
@@ -127,12 +128,13 @@ def _clauses() -> dict[str, list[Clause]]:
                 subject,
                 ("are", "were")[was] if subject.is_plural else ("is", "was")[was],
                 phrase(gerund(lemma), complement),
+                lemma,
             )
             for subject, was, (lemma, complement) in product(SUBJECTS, (0, 1), _INTENDED)
         ],
         "perfect": [
             auxiliary_clause(
-                subject, "have" if subject.is_plural else "has", phrase(participle(lemma), complement)
+                subject, "have" if subject.is_plural else "has", phrase(participle(lemma), complement), lemma
             )
             for subject, (lemma, complement) in product(SUBJECTS, (*_INTRANSITIVE, *_EVENTS))
         ],
@@ -152,11 +154,15 @@ def _shares(total: int, parts: int) -> list[int]:
 
 
 def _past_tense_items() -> list[_Item]:
-    verbs = _sample([(lemma, past(lemma)) for lemma in lexicon.VERBS], ITEMS_PER_KIND // 2)
+    verbs = _sample([(lemma, past(lemma), lemma) for lemma in lexicon.VERBS], ITEMS_PER_KIND // 2)
     singular = [subject for subject in (*SUBJECTS, *_FAMILY) if not subject.is_plural]
     pairs = product(singular, (*_HABITS, *_EVENTS))
     sentences = [
-        (statement(present_clause(subject, *predicate)), statement(past_clause(subject, *predicate)))
+        (
+            statement(present_clause(subject, *predicate)),
+            statement(past_clause(subject, *predicate)),
+            predicate[0],
+        )
         for subject, predicate in _sample(pairs, ITEMS_PER_KIND - len(verbs))
     ]
     return verbs + sentences
@@ -164,10 +170,12 @@ def _past_tense_items() -> list[_Item]:
 
 def _plural_items() -> list[_Item]:
     nouns = [
-        (with_article(noun), plural(noun)) for nouns in lexicon.NOUNS_BY_CLASS.values() for noun in nouns
+        (with_article(noun), plural(noun), noun)
+        for nouns in lexicon.NOUNS_BY_CLASS.values()
+        for noun in nouns
     ]
     phrases = [
-        (f"one {adjective} {noun}", f"two {adjective} {plural(noun)}")
+        (f"one {adjective} {noun}", f"two {adjective} {plural(noun)}", noun)
         for noun_class, nouns_of_class in lexicon.NOUNS_BY_CLASS.items()
         for noun, adjective in product(nouns_of_class, lexicon.ADJECTIVES[noun_class])
     ]
@@ -186,7 +194,7 @@ def verb_forms(verb: str) -> tuple[str, str]:
 def _simple_subjects(is_plural: bool) -> list[_Item]:
     """Subjects without an attractor, each with a verb."""
     return [
-        (f"The {adjective}{_numbered(noun, is_plural)}", verb)
+        (f"The {adjective}{_numbered(noun, is_plural)}", verb, noun)
         for noun_class, verbs in lexicon.VERBS_BY_CLASS.items()
         for noun in lexicon.NOUNS_BY_CLASS[noun_class]
         for adjective in ("", *(f"{word} " for word in lexicon.ADJECTIVES[noun_class][:2]))
@@ -196,7 +204,11 @@ def _simple_subjects(is_plural: bool) -> list[_Item]:
 
 def _prepositional_subjects(head_plural: bool, attractor_plural: bool) -> list[_Item]:
     return [
-        (f"The {_numbered(head, head_plural)} {preposition} the {_numbered(noun, attractor_plural)}", verb)
+        (
+            f"The {_numbered(head, head_plural)} {preposition} the {_numbered(noun, attractor_plural)}",
+            verb,
+            head,
+        )
         for noun_class, table in lexicon.PHRASES_WITH_ATTRACTOR.items()
         for head, phrases in table.items()
         for preposition, noun in (phrase.split() for phrase in phrases)
@@ -211,24 +223,26 @@ def _relative_subjects(head_plural: bool, attractor_plural: bool) -> list[_Item]
         if head != attractor:
             heads, attractors = _numbered(head, head_plural), _numbered(attractor, attractor_plural)
             inner = verb_forms(lemma)
-            subjects.append(("person", f"The {heads} who {inner[head_plural]} the {attractors}"))
-            subjects.append(("person", f"The {heads} that the {attractors} {inner[attractor_plural]}"))
+            subjects.append(("person", f"The {heads} who {inner[head_plural]} the {attractors}", head))
+            subjects.append(("person", f"The {heads} that the {attractors} {inner[attractor_plural]}", head))
     for (head, lemmas), attractor in product(lexicon.THING_RELATIVES.items(), persons):
         heads, attractors = _numbered(head, head_plural), _numbered(attractor, attractor_plural)
-        subjects += [("thing", f"The {heads} that the {attractors} {past(lemma)}") for lemma in lemmas]
+        subjects += [("thing", f"The {heads} that the {attractors} {past(lemma)}", head) for lemma in lemmas]
     return [
-        (subject, verb) for noun_class, subject in subjects for verb in lexicon.VERBS_BY_CLASS[noun_class]
+        (subject, verb, head)
+        for noun_class, subject, head in subjects
+        for verb in lexicon.VERBS_BY_CLASS[noun_class]
     ]
 
 
 def _with_choice(subjects: Sequence[_Item], is_plural: bool) -> list[_Item]:
     """Add the two verb forms to each subject; the right one comes first for every second subject."""
     items = []
-    for number, (subject, verb) in enumerate(subjects):
+    for number, (subject, verb, head) in enumerate(subjects):
         forms = verb_forms(verb)
         right, wrong = forms[is_plural], forms[not is_plural]
         first, second = (right, wrong) if number % 2 else (wrong, right)
-        items.append((f"{subject} ({first}/{second})", right))
+        items.append((f"{subject} ({first}/{second})", right, head))
     return items
 
 
@@ -251,7 +265,7 @@ def _transformed_items(transform: Callable[[Clause], str], seed: int) -> list[_I
     pools = _clauses().values()
     shares = _shares(ITEMS_PER_KIND, len(pools))
     return [
-        (statement(clause), transform(clause))
+        (statement(clause), transform(clause), clause.lemma)
         for pool, count in zip(pools, shares, strict=True)
         for clause in _sample(pool, count, seed)
     ]
@@ -271,6 +285,7 @@ def _subject_replacements() -> dict[str, list[_Item]]:
                 (
                     "[" + sentence(f"{person.text}] {verb} {rest}"),
                     sentence(f"{person.pronoun} {verb} {rest}"),
+                    lemma,
                 )
             )
     for (noun, lemmas), is_plural in product(lexicon.INANIMATE_EVENTS.items(), (False, True)):
@@ -278,7 +293,7 @@ def _subject_replacements() -> dict[str, list[_Item]]:
         for lemma in lemmas:
             for verb in (past(lemma), f"will {lemma}", f"may {lemma}", f"did not {lemma}"):
                 subject = f"[The {_numbered(noun, is_plural)}]"
-                items[pronoun].append((f"{subject} {verb}.", sentence(f"{pronoun} {verb}")))
+                items[pronoun].append((f"{subject} {verb}.", sentence(f"{pronoun} {verb}"), lemma))
     return items
 
 
@@ -303,6 +318,7 @@ def _object_replacements() -> dict[str, list[_Item]]:
                 (
                     sentence(f"{subject.text} {verb} [{target}]"),
                     sentence(f"{subject.text} {verb} {_OBJECT_PRONOUNS[pronoun]}"),
+                    lemma,
                 )
             )
     return items
@@ -355,9 +371,11 @@ def _line(kind: str, asked: str, answer: str) -> tuple[str, str]:
 
 
 def records() -> list[dict[str, str]]:
-    """All items, in a fixed order: {"kind", "instruction", "question", "answer", "line", "end"}.
+    """All items, in a fixed order: {"kind", "instruction", "question", "answer", "line", "end", "lemma"}.
 
-    `line` and `end` are question and answer as one line of text, which is to be completed.
+    `line` and `end` are question and answer as one line of text, which is to be completed. `lemma` is the
+    word that related items share: the noun of a plural and of the subject of an agreement, the verb (or the
+    adjective of a state) of all other sentences.
     """
     items_by_kind = {
         "past_tense": _past_tense_items(),
@@ -370,8 +388,9 @@ def records() -> list[dict[str, str]]:
     }
     made = []
     for kind, items in items_by_kind.items():
-        for asked, answer in _sample(items, len(items)):  # in mixed order
+        for asked, answer, lemma in _sample(items, len(items)):  # in mixed order
             line, end = _line(kind, asked, answer)
             item = {"kind": kind, "instruction": INSTRUCTIONS[kind], "question": asked, "answer": answer}
-            made.append({**item, "line": line, "end": end})
+            word_class = "noun" if kind in ("plural", "agreement") else "verb"
+            made.append({**item, "line": line, "end": end, "lemma": f"{word_class} {lemma}"})
     return made

@@ -1,0 +1,131 @@
+"""The outcome of an export: what it did to the task, as values and as the card of the checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from headatlas._version import __version__
+from headatlas.atlas import Atlas, Interval
+
+__all__ = ["Exported", "checkpoint_card"]
+
+#: nats; a smaller change of the NLL is rounding
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What became of a model. `before` and `after` are on held-out items, and `change` is the mean difference
+    of their NLL (after less before, item by item) with its 95 % interval; `deviation` is how far the logits
+    of the checkpoint, loaded by transformers alone, are from those of the gated model, against their size."""
+
+    path: Path
+    task: str
+    gates: str
+    hard: float | None
+    seed: int | None
+    threshold: float | None
+    off: list[str]
+    scaled: int
+    before: dict[str, float]
+    after: dict[str, float]
+    change: Interval
+    items: int
+    deviation: float
+    parameters: tuple[int, int]
+    pruned: str | None
+    speed: float | None
+
+    @property
+    def faithful(self) -> str:
+        """How near the checkpoint is to the gated model, in words."""
+        if not self.deviation:
+            return "its logits are those of the gated model, bit for bit"
+        return f"its logits differ from the gated model's by at most {self.deviation:.1g} of their size"
+
+    @property
+    def harms(self) -> bool:
+        """True if the interval of the NLL change lies above zero, or if an increase has no interval."""
+        least = self.change.mean if self.change.low is None else self.change.low
+        return not least <= _ROUNDING  # NaN harms
+
+    @property
+    def effect(self) -> str:
+        """What the gates do to the task, with the figures."""
+        verdict = (
+            "worse" if self.harms else "better" if (self.change.high or 0) < -_ROUNDING else "no clear change"
+        )
+        interval = self.change.brackets("+.3f") or ", no 95 % interval: all items share one prompt or group"
+        return (
+            f"NLL {self.before['nll']:.3f} → {self.after['nll']:.3f} nats per token "
+            f"({self.change.mean:+.3f}{interval}), accuracy {self.before['accuracy']:.3f} → "
+            f"{self.after['accuracy']:.3f}: {verdict}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "path": str(self.path), "harms": self.harms}
+
+
+def checkpoint_card(atlas: Atlas, made: Exported) -> str:
+    """The checkpoint in words."""
+    which = {
+        "always": "heads that interfere with the task in every seed (with a score of "
+        f"{made.threshold or 0:g} or more) are switched off",
+        "retain": "gates of the fit that keeps what it can (G+)",
+        "remove": "gates of the fit that keeps only what it must (G-)",
+    }[made.gates]
+    if made.gates != "always":
+        which += ", the mean over the seeds" if made.seed is None else f", seed {made.seed}"
+    if made.hard is not None:
+        which += f", off below {made.hard:g} and on from there"
+    lines = [
+        "---",
+        "library_name: transformers",
+        *([f"base_model: {atlas.spec.name}"] if "/" in atlas.spec.name else []),
+        "tags: [headatlas, attention-head-gating]",
+        "---",
+        "",
+        f"# {atlas.spec.name} with attention heads gated for {made.task}",
+        "",
+        f"{atlas.spec.name} with the outputs of attention heads multiplied by gates that were found by "
+        f"causal head gating on the task *{made.task}*: {which}. The gates are part of the output "
+        "projections; it is an ordinary checkpoint that transformers loads as it is. The licence is that of "
+        "the original model.",
+        "",
+        f"On {made.items} items of {made.task} that no fit has seen:",
+        "",
+        "| | before | after |",
+        "| --- | --- | --- |",
+        f"| negative log-likelihood per target token, nats | {made.before['nll']:.3f} | "
+        f"{made.after['nll']:.3f} |",
+        f"| items with every target token right | {made.before['accuracy']:.3f} | "
+        f"{made.after['accuracy']:.3f} |",
+        f"| target tokens right | {made.before['token_accuracy']:.3f} | {made.after['token_accuracy']:.3f} |",
+        "",
+        f"Paired by item, the NLL changes by {made.change.mean:+.3f} nats"
+        f"{made.change.brackets('+.3f') or ' (no interval: all items share one prompt or group)'}.",
+        "",
+        *(["**This checkpoint harms its task. It was written with `--force`.**", ""] if made.harms else []),
+        "Nothing is said about other tasks: measure those that matter to you before you use it.",
+        "",
+        f"Off ({len(made.off)} of {len(atlas.spec)} heads): {', '.join(made.off) or 'none'}."
+        + (f" {made.scaled} others are scaled down." if made.scaled else ""),
+    ]
+    if made.pruned:
+        speed = (
+            f"; a forward pass of two short texts is {made.speed:.2f} times as quick" if made.speed else ""
+        )
+        lines += [
+            "",
+            f"Pruning: {made.pruned}; {made.parameters[0]:,} parameters before, {made.parameters[1]:,} "
+            f"after{speed}.",
+        ]
+    lines += [
+        "",
+        f"Made by headatlas {__version__}. Loaded by transformers alone, {made.faithful}. `headatlas.json` "
+        "has the gates.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,83 @@
+"""`headatlas import`: what it says about the table, and the advice it ends with."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+
+def rows(*names, column="task", **more):
+    lines = [
+        {column: name, "layer": layer, "head": head, "score": 0.25, **more}
+        for name in names
+        for layer, head in ((0, 0), (0, 1), (2, 1))
+    ]
+    return pd.DataFrame(lines)
+
+
+@pytest.fixture
+def imported(here, tmp_path):
+    """A function: imports rows into an atlas folder and returns what the command printed."""
+
+    def run(frame, *options):
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        result = here("import", tmp_path / "t.csv", "--out", tmp_path / "atlas", *options)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    return run
+
+
+def test_ignored_columns_holes_and_seeds_are_named(imported):
+    both = pd.concat([rows("mine", seed=0, note="x", source="y"), rows("mine", seed=1, note="z")])
+    said = imported(both)
+    assert "columns that were ignored: note, source" in said
+    assert "scores: mine (2 seeds)" in said
+    assert "3 layers of 2 heads" in said
+    assert "3 of 6 heads are not in the imported table" in said
+
+
+def test_a_column_is_averaged_when_asked(imported, here, tmp_path):
+    both = pd.concat([rows("mine", template="a"), rows("mine", template="b")])
+    both.to_csv(tmp_path / "t.csv", index=False)
+    refused = here("import", tmp_path / "t.csv", "--out", tmp_path / "atlas")
+    assert refused.returncode == 2 and "--average template" in refused.stderr
+    said = imported(both, "--average", "template")
+    assert "each score is the mean over template (2 rows)" in said and "ignored" not in said
+
+
+ADVICE = {
+    "score": (rows("mine"), "--kind imported"),
+    "effect": (rows("mine", method="mediate"), "--kind effects"),
+    "relation": (rows("copying", column="relation"), "--kind categories"),
+    "suppress": (rows("copying", column="relation", direction="suppress"), "--direction suppress"),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_the_advice_can_be_followed(case, imported, here, tmp_path):
+    frame, words = ADVICE[case]
+    said = imported(frame)
+    command = said.rstrip().splitlines()[-1].split("'")[1]
+    assert words in command
+    assert here(*command.split()[1:]).returncode == 0
+
+
+def test_the_category_other_is_named(imported):
+    assert "unless a column 'category' says another: mine" in imported(rows("mine", column="relation"))
+
+
+def test_a_card_says_where_a_score_comes_from(imported, here, tmp_path):
+    imported(pd.concat([rows("mine"), rows("copying", column="relation")]))
+    card = here("head", tmp_path / "atlas", "L0H1").stdout
+    assert "imported score" in card and "mine" in card and "† imported" in card and "G+" not in card
+    hole = here("head", tmp_path / "atlas", "L1H0").stdout
+    assert "not in the imported table: mine, copying" in hole and "nothing stands out" not in hole
+
+
+def test_a_score_cannot_be_validated_or_exported(imported, here, tmp_path):
+    imported(rows("mine"))
+    result = here("export", tmp_path / "atlas", "--task", "mine", "--out", tmp_path / "out")
+    assert result.returncode != 0 and "'mine' is an imported score: it has no gates" in result.stderr
+    result = here("plot", tmp_path / "atlas")
+    assert result.returncode == 2 and "--kind imported" in result.stderr

@@ -1,0 +1,97 @@
+"""One atlas, one model: weights that are offloaded, unknown or changed in memory, and train mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from accelerate import cpu_offload
+
+from headatlas import AtlasError, load_model
+from headatlas.atlas import Store, fit_path, gathering, open_atlas
+from headatlas.model import fingerprint as fingerprint_module
+from support.planted import word_tokenizer
+from support.small_run import same_numbers, small_model, small_run, write_task
+from support.tiny import build_tiny
+
+
+@pytest.fixture
+def task(tmp_path):
+    return write_task(tmp_path / "words.jsonl")
+
+
+def offloaded_model(change=0.0):
+    hf = build_tiny("llama")
+    with torch.no_grad():
+        hf.model.layers[1].mlp.up_proj.weight.add_(change)
+    return load_model(cpu_offload(hf, execution_device="cpu"), tokenizer=word_tokenizer(100), check=False)
+
+
+def test_offloaded_models_have_the_hash_of_the_model_in_memory():
+    assert offloaded_model().spec.content_hash == small_model().spec.content_hash
+    assert offloaded_model().weights_hash == small_model().weights_hash
+    assert offloaded_model(0.1).spec.content_hash != small_model().spec.content_hash
+
+
+def test_two_offloaded_models_do_not_share_an_atlas(task, tmp_path):
+    small_run(offloaded_model(), task, tmp_path / "atlas", seeds=1)
+    with pytest.raises(AtlasError, match="weights are not those of"):
+        small_run(offloaded_model(0.1), task, tmp_path / "atlas", resume=True)
+
+
+def test_an_unknown_hash_equals_nothing(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(fingerprint_module._OffloadedWeights, "read", lambda *arguments: None)
+    model = offloaded_model()
+    assert model.spec.content_hash is None and model.weights_hash is None
+    assert model.weights_identity != model.weights_identity
+    assert not model.spec.has_same_weights(model.spec)
+    small_run(model, task, tmp_path / "atlas", seeds=1)
+    with pytest.raises(AtlasError, match="could not be read"):
+        small_run(model, task, tmp_path / "atlas", resume=True)
+
+
+def test_a_model_that_changes_in_memory_has_another_hash(task, tmp_path):
+    model = small_model()
+    small_run(model, task, tmp_path / "atlas", seeds=1)
+    with torch.no_grad():
+        model.hf.model.layers[0].self_attn.v_proj.weight.mul_(-2)
+    with pytest.raises(AtlasError, match="weights are not those of"):
+        small_run(model, task, tmp_path / "atlas", seeds=1, resume=True)
+    before = open_atlas(tmp_path / "atlas").spec.content_hash
+    assert small_run(model, task, None, seeds=1).spec.content_hash not in (None, before)
+
+
+def test_one_changed_value_is_another_identity(task, tmp_path):
+    model = small_model()
+    before = model.weights_hash
+    with torch.no_grad():
+        model.hf.model.embed_tokens.weight[3, 5] += 1.0
+    assert model.weights_hash != before
+
+
+def test_a_model_in_train_mode_is_measured_without_dropout(task, tmp_path):
+    hf = build_tiny("llama", attention_dropout=0.5)
+    model = load_model(hf, tokenizer=word_tokenizer(100), check=False)
+    small_run(model, task, tmp_path / "eval")
+    hf.train()
+    hf.model.layers[1].eval()  # as where only a part is trained
+    small_run(model, task, tmp_path / "train")
+    assert same_numbers(tmp_path / "eval", tmp_path / "train")
+    assert hf.training and hf.model.layers[0].training and not hf.model.layers[1].training
+
+
+def test_fits_of_a_task_named_notes_are_not_overwritten(tmp_path):
+    """Taking a part over again leaves finished fits as they are."""
+    task = write_task(tmp_path / "notes.jsonl")
+    small_run(small_model(), task, tmp_path / "atlas", seeds=1)
+    small_run(small_model(), task, tmp_path / "part", seeds=1)
+    path = fit_path(tmp_path / "atlas", "gating", "notes", 0, "retain")
+    store = Store.open(tmp_path / "part")
+    run = store.runs["gating", "notes"]
+    fit = store.read_fit(run, 0, "retain")
+    np.copyto(fit.logits, fit.logits + 1)
+    store.write_fit(fit)
+    before = path.read_bytes()
+    with gathering(tmp_path / "atlas") as take:
+        take(tmp_path / "part")
+    assert path.read_bytes() == before
