@@ -337,6 +337,46 @@ def test_k_lies_inside_the_vocabulary(llama, k):
             dynamic_scores(llama, relation, k=asked)
 
 
+@pytest.mark.parametrize("kind", ["static", "texts"])
+def test_weights_that_changed_in_memory_give_other_scores(kind):
+    """Source vectors, norms after W_O and first tokens are found once per set of weights."""
+
+    def scores(model):
+        if kind == "static":
+            return relation_scores(model, relation, k=20, source="embedding").values
+        return dynamic_scores(model, relation, k=20)["forced"].values
+
+    relation = relation_of("r", random_pairs(60))
+    hf = build_tiny("gemma2")
+    model = load_model(hf, tokenizer=words(), check=False)
+    before = scores(model)
+    hf.train()
+    with torch.no_grad():
+        for block in hf.model.layers:
+            weight = block.post_attention_layernorm.weight
+            weight[: len(weight) // 2].sub_(3)  # gains of half the channels change their sign
+    after = scores(model)
+    assert hf.training
+    np.testing.assert_array_equal(
+        after, scores(load_model(copy.deepcopy(hf).eval(), tokenizer=words(), check=False))
+    )
+    assert (after != before).any()
+
+
+def test_norms_are_found_in_eval_mode():
+    """With dropout no module would be given just what the projection wrote."""
+    model = load_model(build_tiny("gemma2", attention_dropout=0.5), tokenizer=words(), check=False)
+    mixed = load_model(model.hf, check=False)
+    seen = []
+    handle = model.hf.model.layers[0].register_forward_pre_hook(
+        lambda module, args: seen.append(module.training)
+    )
+    model.hf.train()
+    assert mixed.norm_after(1) is not None
+    handle.remove()
+    assert seen and not any(seen) and model.hf.training
+
+
 # Wrong requests
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -207,3 +210,46 @@ def test_the_first_token_alone_is_gated_while_text_is_generated(llama):
     assert torch.allclose(cached, plain, atol=2e-5)
     with gates(llama, torch.zeros(llama.spec.shape)):
         assert not torch.allclose(greedy(True), cached, atol=1e-3)
+
+
+@torch.no_grad()
+def test_a_cache_that_is_passed_by_position_counts(llama):
+    """Not seen, the second pass would be taken for a new text, and its first token gated."""
+    base, values = llama.hf.model, torch.zeros(llama.spec.shape)
+
+    def passes(*mask_and_positions, **named):
+        first = base(IDS[:, :3], use_cache=True)
+        cache = first.past_key_values
+        given = {"past_key_values": cache} if named else {}
+        return base(IDS[:, 3:], *mask_and_positions, *([] if named else [cache]), **given).last_hidden_state
+
+    with gates(llama, values, at=[0, 0, 0]):
+        whole = base(IDS, use_cache=False).last_hidden_state[:, 3:]
+        by_name, by_position = passes(named=True), passes(None, None)
+    assert torch.allclose(by_name, whole, atol=2e-5)
+    assert torch.allclose(by_position, whole, atol=2e-5)
+
+
+@torch.no_grad()
+def test_wrong_arguments_are_answered_by_the_model(llama):
+    with (
+        gates(llama, torch.zeros(llama.spec.shape), at=AT),
+        pytest.raises(TypeError, match=r"LlamaModel\.forward\(\)"),
+    ):
+        llama.hf.model(*[IDS] * 99)
+
+
+@torch.no_grad()
+def test_copied_or_pickled_a_model_gated_at_positions_is_the_plain_one(llama):
+    plain = logits(llama, IDS)
+    with gates(llama, torch.zeros(llama.spec.shape), at=AT):
+        twins = [copy.deepcopy(llama.hf), pickle.loads(pickle.dumps(llama.hf))]
+        gated = logits(llama, IDS)
+    for hf in twins:
+        assert torch.equal(hf(input_ids=IDS, use_cache=False).logits, plain)
+        twin = load_model(hf, check=False)
+        with gates(twin, torch.zeros(twin.spec.shape), at=AT):
+            assert torch.equal(logits(twin, IDS), gated)
+            # the copies look at no pass of the original
+            assert llama._gating._values.past is None
+            logits(twin, IDS)

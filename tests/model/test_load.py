@@ -73,10 +73,14 @@ def test_a_dtype(folder, dtype):
 
 
 def test_a_loaded_model_is_used_as_it_is():
-    hf = build_tiny("gpt2").train()
+    """The self-check runs in eval mode; afterwards the modes of all modules are the user's."""
+    hf = build_tiny("gpt2", resid_pdrop=0.5, embd_pdrop=0.5).train()
+    hf.transformer.h[1].eval()
     before = {name: tensor.clone() for name, tensor in hf.state_dict().items()}
+    modes = [module.training for module in hf.modules()]
     model = load_model(hf, tokenizer="anything")
-    assert model.hf is hf and model.tokenizer == "anything" and not hf.training
+    assert model.hf is hf and model.tokenizer == "anything" and model.check.passed
+    assert [module.training for module in hf.modules()] == modes and len(set(modes)) == 2
     assert all(torch.equal(tensor, before[name]) for name, tensor in hf.state_dict().items())
     assert model.spec.name == "GPT2LMHeadModel"
 

@@ -89,3 +89,17 @@ def test_memory_that_ran_out_during_the_trial_says_nothing_about_the_model():
         model.logits_at(ids, ROWS, POSITIONS)
     wanted = model.hf(input_ids=ids, use_cache=False).logits[ROWS, POSITIONS]
     torch.testing.assert_close(model.logits_at(ids, ROWS, POSITIONS), wanted)
+
+
+def test_a_model_in_train_mode_is_read_out_without_dropout():
+    """Gradients flow, the modes of the modules are left as they were."""
+    hf = build_tiny("gpt2", resid_pdrop=0.5, embd_pdrop=0.5)
+    ids = sample_ids(2, 7)
+    wanted = hf(input_ids=ids, use_cache=False).logits[ROWS, POSITIONS]
+    model = load_model(hf.train(), check=False)
+    values = torch.ones(model.spec.shape, requires_grad=True)
+    with gates(model, values):
+        found = model.logits_at(ids, ROWS, POSITIONS)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    found.sum().backward()
+    assert values.grad is not None and all(module.training for module in hf.modules())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import pytest
 import torch
 
+import headatlas.model.sources
 from headatlas import GateError, ModelRefusedError, RequestError, gates, load_model
 from support.tiny import build_tiny
 
@@ -204,3 +206,23 @@ def test_nothing_is_left_on_the_model():
     model = load_model(build_tiny("llama"))
     model.source_vectors(TOKENS)
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.hf.modules())
+
+
+def test_a_second_pass_begins_without_the_tensors_of_the_first(monkeypatch):
+    """A pass that fails for its dtype is run again in the model's own; the error must not hold its memory."""
+    model = load_model(build_tiny("llama").to(torch.bfloat16))
+    expected = model.source_vectors(TOKENS)
+    run_until, held, alive = headatlas.model.sources.run_until, [], []
+
+    def fails_once(*arguments):
+        if not held:
+            large = torch.zeros(1000)
+            held.append(weakref.ref(large))
+            raise RuntimeError("expected scalar type Float")
+        alive.append(held[0]() is not None)
+        return run_until(*arguments)
+
+    monkeypatch.setattr(headatlas.model.sources, "run_until", fails_once)
+    again = model.source_vectors(TOKENS)
+    assert alive == [False]
+    torch.testing.assert_close(again.float(), expected.float(), rtol=0.05, atol=0.05)

@@ -8,7 +8,8 @@ import torch
 from accelerate import cpu_offload
 
 from headatlas import AtlasError, load_model
-from headatlas.atlas import Store, fit_path, gathering, open_atlas
+from headatlas.atlas import Run, Store, fit_path, gathering, open_atlas
+from headatlas.atlas.differing import difference
 from headatlas.model import fingerprint as fingerprint_module
 from support.planted import word_tokenizer
 from support.small_run import same_numbers, small_model, small_run, write_task
@@ -50,6 +51,29 @@ def test_an_unknown_hash_equals_nothing(task, tmp_path, monkeypatch):
         small_run(model, task, tmp_path / "atlas", resume=True)
 
 
+def test_what_is_derived_from_unknown_weights_is_not_kept(monkeypatch):
+    """Two hashes of None say nothing about whether the weights are the same."""
+    monkeypatch.setattr(fingerprint_module._OffloadedWeights, "read", lambda *arguments: None)
+    model = offloaded_model()
+    model.norm_after(0)
+    model.first_tokens()
+    sources = model._sources
+    with model.measuring():
+        assert model._norms is None and model._first_tokens is None and model._sources is not sources
+
+
+def test_the_exact_hash_needs_little_memory():
+    """A sum in 64-bit integers copies its input to them; of a whole tensor that is four times its size."""
+    module = torch.nn.Module()
+    values = torch.arange(1 << 24, dtype=torch.int32).to(torch.int16)
+    module.weight = torch.nn.Parameter(values.view(torch.bfloat16), requires_grad=False)
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+        fingerprint_module.fingerprint(module, exact=True)
+    largest = max(event.cpu_memory_usage for event in profile.events())
+    assert 0 < largest < 1.5 * values.nbytes
+
+
 def test_a_model_that_changes_in_memory_has_another_hash(task, tmp_path):
     model = small_model()
     small_run(model, task, tmp_path / "atlas", seeds=1)
@@ -69,6 +93,17 @@ def test_one_changed_value_is_another_identity(task, tmp_path):
     assert model.weights_hash != before
 
 
+def test_a_new_algorithm_says_nothing_about_the_weights():
+    """Algorithm 2 hashes the same weights in another way than algorithm 1."""
+
+    def run(**decides):
+        return Run("gating", "words", "", settings={"decides": {"dtype": "float32", **decides}})
+
+    old, new = run(algorithm=1, weights="a"), run(algorithm=2, weights="b")
+    assert difference(old, new) == "algorithm 1 instead of 2"
+    assert difference(run(algorithm=2, weights="a"), new) == "other weights"
+
+
 def test_a_model_in_train_mode_is_measured_without_dropout(task, tmp_path):
     hf = build_tiny("llama", attention_dropout=0.5)
     model = load_model(hf, tokenizer=word_tokenizer(100), check=False)
@@ -76,6 +111,19 @@ def test_a_model_in_train_mode_is_measured_without_dropout(task, tmp_path):
     hf.train()
     hf.model.layers[1].eval()  # as where only a part is trained
     small_run(model, task, tmp_path / "train")
+    assert same_numbers(tmp_path / "eval", tmp_path / "train")
+    assert hf.training and hf.model.layers[0].training and not hf.model.layers[1].training
+
+
+def test_a_transformers_model_in_train_mode_stays_in_it(task, tmp_path):
+    """`map_heads(hf)` loads it, proves it and measures it; the modes are the user's afterwards."""
+    hf = build_tiny("llama", attention_dropout=0.5)
+    word_tokenizer(100).save_pretrained(tmp_path / "model")
+    hf.config.name_or_path = str(tmp_path / "model")
+    small_run(hf, task, tmp_path / "eval")
+    hf.train()
+    hf.model.layers[1].eval()
+    small_run(hf, task, tmp_path / "train")
     assert same_numbers(tmp_path / "eval", tmp_path / "train")
     assert hf.training and hf.model.layers[0].training and not hf.model.layers[1].training
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tokenizers import Tokenizer, decoders, pre_tokenizers
-from tokenizers.models import BPE, Unigram
+from tokenizers.models import BPE, Unigram, WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from headatlas import TaskError, load_task
-from headatlas.task import Item, Items, encode, tokens_of
+from headatlas.task import Item, Items, Relation, encode, load_relation, relation_tokens, tokens_of
 from headatlas.task.generators.patterns import records, single_token_words
 
 
@@ -126,3 +126,77 @@ def test_targets_outside_the_vocabulary_are_left_out_and_counted():
     assert made.unknown_prompts == 1
     with pytest.raises(TaskError, match="vocabulary has no token for a part of each, such as ' q'"):
         rows(sentence_piece(), ("a:", " q"))
+
+
+def word_level(unknown="[UNK]", **declared):
+    """Whole words; the backend alone knows the unknown token, unless the tokenizer declares one."""
+    vocabulary = {word: number for number, word in enumerate([unknown, "a", "b", "ab", "<end>"])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=unknown))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **declared)
+
+
+def undeclared_unigram():
+    tokenizer = sentence_piece()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        word_level(),
+        word_level(unk_token="<end>", eos_token="<end>"),  # another one is declared than the backend writes
+        word_level(unk_token="[UNK]", eos_token="[UNK]"),
+        word_level(unk_token="[UNK]", bos_token="[UNK]"),
+        undeclared_unigram(),
+    ],
+    ids=["backend", "other", "is eos", "is bos", "unigram"],
+)
+def test_the_unknown_token_need_not_be_declared(tokenizer):
+    """Fitted as answers, unknown targets would all be one and the same token."""
+    made = rows(tokenizer, ("a b", " ab"), ("a b", " q"), ("q b", " b"))
+    assert [len(row.target) for row in made.train] == [1, 1]
+    assert made.unknown_targets == 1 and made.unknown_example == " q" and made.unknown_prompts == 1
+    pairs = tuple((f"{word}", "b") for word in ("a", "ab", "q"))
+    found = relation_tokens(Relation("r", "other", pairs), tokenizer)
+    assert found.unknown == (("q", "b"),) and len(found.pairs) == 2
+
+
+def test_the_text_of_the_unknown_token_is_no_gap():
+    """A vocabulary with `?` as its unknown token knows the answer `?`."""
+    made = rows(word_level("?"), ("a b", " ?"), ("a ?", " b"), ("a b", " ? q"))
+    assert [list(row.target) for row in made.train] == [[0], [2]]
+    assert made.unknown_targets == 1 and made.unknown_prompts == 0
+
+
+def test_an_end_token_that_is_declared_unknown_is_no_gap():
+    """GPT-2's kind: every byte is known, and the end of a text stands for what is unknown."""
+    tokenizer = byte_level()
+    tokenizer.add_special_tokens(dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|end|>"))
+    made = rows(tokenizer, ("a:", " ähm ∀"), ("a:", " a<|end|>"), ("<|end|>b", "c"))
+    assert len(made.train) == 3 and made.train[1].target[-1] == tokenizer.eos_token_id
+    assert made.unknown_targets == made.unknown_prompts == 0
+
+
+def test_the_side_without_usable_targets_is_named():
+    good, bad = Item("a:", " ab"), Item("b:", " q")
+    for train, test, which in (
+        ([good], [bad], "held-out target"),
+        ([bad], [good], "target to fit with"),
+        ([bad], [bad], "target"),
+    ):
+        with pytest.raises(TaskError, match=rf": no {which} can be used: .* such as ' q'"):
+            encode(Items(train, test, 2, ""), sentence_piece(), max_tokens=9)
+
+
+def test_the_embedded_tokenizer_loses_nothing():
+    """SmolLM2 declares a token as the unknown one that its vocabulary of bytes never needs."""
+    from headatlas import load_model
+
+    tokenizer = load_model("smollm2", check=False).tokenizer
+    assert tokenizer.unk_token_id is not None
+    items = load_task("syntax").items(tokenizer)
+    made = encode(items, tokenizer, max_tokens=512)
+    assert len(made.train) == len(items.train) and made.unknown_targets == made.unknown_prompts == 0
+    for name in ("english-french", "synonym"):
+        assert relation_tokens(load_relation(name), tokenizer).unknown == ()

@@ -252,6 +252,20 @@ def test_pairs_that_are_left_out_have_a_reason():
     assert found.left_out(found.single) == {"not in the vocabulary": [("w1", "zebra")]}
 
 
+@pytest.mark.parametrize("as_file", [True, False], ids=["file", "list"])
+def test_pairs_that_are_given_again_are_counted(write, as_file):
+    """Each pair is scored once; the listing says how many lines were copies of it."""
+    pairs = [[f"w{number}", "w0"] for number in range(40)]
+    again = [pairs[1], pairs[7], pairs[1]]
+    given = [*pairs, *again]
+    relation = load_relation(write("r.json", given)) if as_file else Relation("r", OTHER, given)
+    assert relation == Relation("r", OTHER, pairs) and len(relation.pairs) == 40
+    found = relation_tokens(relation, word_tokenizer(100))
+    left_out = found.left_out(scored_pairs(found))
+    assert left_out.keys() == {"repeats another pair"}
+    assert sorted(left_out["repeats another pair"]) == sorted(map(tuple, again))
+
+
 def test_pairs_for_a_text():
     """Whole targets if they are enough, else pieces of targets too."""
     assert len(many(20, 10, 9).in_text) == 30 and all(pair.whole for pair in many(20, 10, 9).in_text)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from importlib.resources import files
 
 import pandas as pd
 import pytest
 
 from headatlas import TaskError, UnknownNameError, load_task
 from headatlas.task import builtin_relations, load_relation
+from headatlas.task.generators import grammar, lexicon, syntax
 
 
 def groups_of(items):
@@ -64,6 +66,123 @@ def test_a_reversed_pair_is_on_the_side_of_its_pair(name):
     items = load_task(f"relation:{name}").items()
     fitted = {words[last_line(item), item.target] for item in (*items.train, *items.known)}
     assert not any(words[last_line(item), item.target] in fitted for item in items.test)
+
+
+def words_of(text):
+    return re.findall(r"[a-z]+", text.lower())
+
+
+def asked_forms(item):
+    """(lemma, form): the forms of the held-out noun or verb that stand in the target."""
+    word_class, _, lemma = item.group.partition(" ")
+    inflected = (grammar.third_person, grammar.past, grammar.participle, grammar.gerund)
+    forms = {
+        lemma,
+        *(inflect(lemma) for inflect in ([grammar.plural] if word_class == "noun" else inflected)),
+    }
+    return {(lemma, form) for form in forms & set(words_of(item.target))}
+
+
+def test_no_form_that_syntax_asks_for_is_a_training_target_of_its_kind():
+    """On the text, whatever the labels say: held-out words are new as answers, though not as words."""
+    items = load_task("syntax").items()
+    kinds = {instruction: kind for kind, instruction in syntax.INSTRUCTIONS.items()}
+    targets, heads, asked = defaultdict(set), set(), defaultdict(set)
+    for item in (*items.train, *items.known):
+        kind = kinds[item.prompt.partition("\n")[0]]
+        targets[kind].update(words_of(item.target))
+        if kind == "agreement":  # whose answer is a verb: the noun is the subject, other nouns are attractors
+            adjectives = set().union(*lexicon.ADJECTIVES.values())
+            heads.add(next(word for word in words_of(item.target)[1:] if word not in adjectives))
+    for item in items.test:
+        assert asked_forms(item)
+        asked[kinds[item.prompt.partition("\n")[0]]] |= asked_forms(item)
+    assert set(asked) == set(targets) == set(kinds.values())
+    for kind, forms in asked.items():
+        fitted = heads if kind == "agreement" else targets[kind]
+        assert not fitted & {form for _, form in forms}, kind
+    text = {word for item in items.train for word in words_of(f"{item.prompt} {item.target}")}
+    readme = (files("headatlas.task") / "builtin" / "README.md").read_text(encoding="utf-8")
+    for kind, forms in asked.items():
+        lemmas, seen = {lemma for lemma, _ in forms}, {lemma for lemma, form in forms if form in text}
+        share = round(100 * len(seen) / len(lemmas))
+        assert f"| {kind.replace('_', ' ')} | {len(lemmas)} | {len(seen)} ({share} %) |" in readme
+
+
+# Words that pairs of a relation share
+
+
+def test_relations_with_words_on_both_sides_are_named():
+    readme = (files("headatlas.task") / "builtin" / "README.md").read_text(encoding="utf-8")
+    paragraph = next(part for part in readme.split("\n\n") if part.startswith("In these relations"))
+    leaking = set()
+    for name in builtin_relations():
+        relation = load_relation(name)
+        by_line = {
+            ((relation.prompt or "{source} ->").format(source=source).rpartition("\n")[2], f" {target}"): {
+                source.casefold(), target.casefold()
+            }
+            for source, target in relation.pairs
+        }  # fmt: skip
+        items = load_task(f"relation:{name}").items()
+        fitted = set().union(
+            *(by_line[last_line(item), item.target] for item in (*items.train, *items.known))
+        )
+        if any(fitted & by_line[last_line(item), item.target] for item in items.test):
+            leaking.add(name)
+    assert leaking == set(re.findall(r"`([a-z-]+)`", paragraph.partition(". ")[0]))
+
+
+def relation_items(path, pairs):
+    """The items of `relation:PATH`, and the pairs on its three sides."""
+    write_csv(path, [{"source": source, "target": target} for source, target in pairs])
+    items = load_task(f"relation:{path}").items()
+    sides = [[(last_line(item).removesuffix(" ->"), item.target.strip()) for item in side] for side in (
+        items.train, items.known, items.test
+    )]  # fmt: skip
+    assert sorted(pair for side in sides for pair in side) == sorted(pairs)
+    return sides
+
+
+def test_one_large_cluster_breaks_up_no_other(tmp_path):
+    """Beside 15 clusters of two pairs, a cluster of 20 is the only one that is broken up."""
+    twos = [(f"source{n}{letter}", f"shared{n}") for n in range(15) for letter in "ab"]
+    alone = [(f"left{n}", f"right{n}") for n in range(300)]
+    cluster = [(f"member{n}", "hub") for n in range(20)]
+    before = relation_items(tmp_path / "few.csv", [*twos, *alone])
+    train, known, test = relation_items(tmp_path / "all.csv", [*twos, *alone, *cluster])
+    fitted = {word for pair in (*train, *known) for word in pair}
+    assert [pair for pair in test if fitted & set(pair)] == [pair for pair in test if pair in cluster]
+    assert 0 < len(set(test) & set(cluster)) < 20
+    # the pairs of other groups are where they were
+    assert [pair for pair in test if pair not in cluster] == before[2]
+
+
+def test_borders_in_both_directions_are_held_out_with_their_reverse(tmp_path):
+    """A chain of 60 borders in both directions links all sources, so only reversed pairs stay together."""
+    borders = [(f"land{n}", f"land{n + 1}") for n in range(60)]
+    train, known, test = relation_items(
+        tmp_path / "borders.csv", [*borders, *(pair[::-1] for pair in borders)]
+    )
+    assert len(test) == 2 * len({frozenset(pair) for pair in test}) and 6 <= len(test) <= 48
+    assert not {frozenset(pair) for pair in test} & {frozenset(pair) for pair in (*train, *known)}
+
+
+def test_hypernyms_and_their_reverses(tmp_path):
+    """Three classes of 40 nouns, in both directions; pairs of a class of 5 keep together."""
+    pairs = [(f"noun{n}", f"class{n % 3}") for n in range(120)] + [(f"odd{n}", "small") for n in range(5)]
+    train, known, test = relation_items(tmp_path / "classes.csv", [*pairs, *(pair[::-1] for pair in pairs)])
+    assert not {frozenset(pair) for pair in test} & {frozenset(pair) for pair in (*train, *known)}
+    assert {f"class{n}" for n in range(3)} <= {word for pair in test for word in pair}
+    assert sum("small" in pair for pair in test) in (0, 10)
+    assert 25 <= len(test) <= 75
+
+
+def test_pairs_of_one_source_keep_together_where_they_can():
+    """May -> June, May -> Jun: the source links few pairs, the words of all months link all."""
+    items = load_task("relation:next-month-or-day").items()
+    held_out = {last_line(item).casefold() for item in items.test}
+    assert held_out and not held_out & {last_line(item).casefold() for item in (*items.train, *items.known)}
 
 
 def test_math_takes_as_many_problems_of_each_template():

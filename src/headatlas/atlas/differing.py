@@ -20,8 +20,8 @@ def difference(known: Run, wanted: Run) -> str:
     parts = []
     for key in changed:
         kind = key.rpartition(" ")[2]
-        if kind == "weights":  # other in another dtype
-            if "dtype" not in changed:
+        if kind == "weights":  # another dtype or algorithm has another hash of the same weights
+            if not {"dtype", "algorithm"} & set(changed):
                 parts.append("other weights")
         elif kind == "content":  # a hash says nothing to a person
             parts.append("other items (the task, or the file behind it, has changed since)")

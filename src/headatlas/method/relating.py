@@ -73,7 +73,8 @@ def relation_scores(
         raise UnknownNameError("source", source, ("auto", *SOURCES))
     found = relations_for(model, relations)
     _require_names(k, found)
-    return scores_from_weights(Writer(model), found, k, source, told)
+    with model.measuring():
+        return scores_from_weights(Writer(model), found, k, source, told)
 
 
 def scores_from_weights(
@@ -146,7 +147,8 @@ def dynamic_scores(
         raise RequestError(f"most is {most}; at least one pair of a relation is needed.")
     found = relations_for(model, relations)
     _require_names(k, found)
-    return scores_in_texts(Writer(model), found, k, most, templates, told)
+    with model.measuring():
+        return scores_in_texts(Writer(model), found, k, most, templates, told)
 
 
 def scores_in_texts(

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.find import eager, random_ids
 from headatlas.model.linear import is_linear
+from headatlas.model.modes import eval_mode
 from headatlas.model.trace import Trace, trace
 from headatlas.model.weights import norm_gain
 
@@ -39,7 +40,7 @@ class NormAfter:
 @torch.no_grad()
 def find_norms(hf: PreTrainedModel, anatomy: Anatomy) -> dict[int, NormAfter]:
     """layer -> the norm after its output projection, where there is one."""
-    with eager(hf):
+    with eager(hf), eval_mode(hf):
         seen = trace(hf, random_ids(hf, 2, 6))
     norms = {}
     for found in anatomy.present():

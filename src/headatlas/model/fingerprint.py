@@ -13,6 +13,8 @@ from transformers import PreTrainedModel
 __all__ = ["fingerprint"]
 
 _VALUES = 1 << 16
+#: values that are summed at once
+_PIECE = 1 << 22
 #: integers of the same size as a value, for the checksum over all bits
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -46,8 +48,10 @@ def fingerprint(hf: PreTrainedModel, exact: bool = False) -> str | None:
         values = values.to(torch.bfloat16) if floats and not exact else values
         digest.update(values.view(torch.uint8).numpy().tobytes())
         if exact and step > 1 and flat.dtype.itemsize in _INTEGERS and not flat.is_complex():
-            # integers add up to the same sum in any order, on any device
-            checksum = flat.view(_INTEGERS[flat.dtype.itemsize]).sum(dtype=torch.int64)
+            # Integers add up to the same sum in any order, on any device. In pieces, because a sum in another
+            # dtype first copies its input to that dtype.
+            pieces = flat.view(_INTEGERS[flat.dtype.itemsize]).split(_PIECE)
+            checksum = torch.stack([piece.sum(dtype=torch.int64) for piece in pieces]).sum()
             digest.update(str(int(checksum)).encode())
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from inspect import signature
 from typing import Any
 
 import torch
@@ -81,8 +82,12 @@ class _Values:
         return gates.unsqueeze(1).unbind(2) if gates.ndim == 4 else gates.unbind(0)
 
 
-def _itself(module: nn.Module) -> nn.Module:
-    return module
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _ignore_pass(module: nn.Module, args: Any, kwargs: Any) -> None:
+    """A hook that does nothing."""
 
 
 class _Gated(nn.Module):
@@ -232,6 +237,26 @@ def _cached_tokens(cache: Any) -> int:
         ) from error
 
 
+class _CacheWatch:
+    """A hook that notes before each pass how many tokens the key/value cache holds."""
+
+    def __init__(self, values: _Values) -> None:
+        self._values = values
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
+        try:
+            given = {**signature(module.forward).bind_partial(*args).arguments, **kwargs}
+        except TypeError:  # too many arguments: the call itself raises it, in the model's words
+            return
+        cache = given.get("past_key_values")
+        self._values.past = _cached_tokens(cache)
+        self._values.cached = cache is not None or bool(given.get("use_cache"))
+
+    def __reduce__(self) -> Any:
+        """Copied or pickled, a gated model is the plain one."""
+        return _itself, (_ignore_pass,)
+
+
 def is_gated(hf: nn.Module) -> bool:
     """Is some gated block at work on this model?"""
     return any(isinstance(module, _Gated) for module in hf.modules())
@@ -291,15 +316,9 @@ class Gating:
     def _watch_cache(self) -> list[RemovableHandle]:
         """Note before each pass how many tokens the key/value cache holds: the projections see new tokens
         only."""
-
-        def note(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-            cache = kwargs.get("past_key_values")
-            self._values.past = _cached_tokens(cache)
-            self._values.cached = cache is not None or bool(kwargs.get("use_cache"))
-
-        whole = self._made_of[0]
+        watch, whole = _CacheWatch(self._values), self._made_of[0]
         models = [whole, *([whole.base_model] if whole.base_model is not whole else [])]
-        return [model.register_forward_pre_hook(note, with_kwargs=True) for model in models]
+        return [model.register_forward_pre_hook(watch, with_kwargs=True) for model in models]
 
     @contextmanager
     def ahead(self, tensor: Tensor) -> Iterator[None]:

@@ -41,6 +41,7 @@ from headatlas.model.gguf import read_gguf, require_all_weights
 from headatlas.model.linear import width_out
 from headatlas.model.locate import Located, locate
 from headatlas.model.model import Model
+from headatlas.model.modes import eval_mode
 from headatlas.model.proof import SelfCheck, self_check
 
 __all__ = ["DTYPES", "load_model", "quiet"]
@@ -75,7 +76,8 @@ def load_model(
     """Load a causal language model and find, gate and prove its attention heads.
 
     `source`: a built-in name (`"smollm2"`), a hub name, a folder, a GGUF file, or a transformers
-    model that is loaded already (then give its `tokenizer`; it is used as it is, in eval mode).
+    model that is loaded already (then give its `tokenizer`). A loaded model is used as it is and stays in
+    train or eval mode as it was; the library measures in eval mode either way.
     `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
     and float32 elsewhere, `"float8"` is bfloat16 with the wide matrices in eight bits, on a GPU that has
     them: the quickest fits, a little coarser. `"int8"` and `"int4"` round the weights when they are loaded
@@ -126,8 +128,8 @@ def load_model(
         tokenizer = tokenizer if tokenizer is not None else read
         if device_map is None and quantization_config is None:
             hf.to(place)
-    hf.eval()
-    with quiet():
+        hf.eval()
+    with quiet(), eval_mode(hf):
         return _prove(hf, tokenizer, name, commit, check, eight_bits)
 
 

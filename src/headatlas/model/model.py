@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -99,10 +99,15 @@ class Model:
         finally:
             self._is_measuring = False
 
+    def _evaluating(self) -> AbstractContextManager[None]:
+        """Eval mode; inside a run it is set already, and looking at every module takes time."""
+        return nullcontext() if self._is_measuring else eval_mode(self.hf)
+
     def identify_weights(self) -> None:
-        """Hash the weights as they are now; if they changed, forget what was derived from the old ones."""
+        """Hash the weights as they are now. Unless they are known to be the same, forget what was derived
+        from the old ones."""
         before, self._weights_hash = self._weights_hash, fingerprint(self.hf, exact=True)
-        if before != self._weights_hash:
+        if before != self._weights_hash or before is None:
             self.spec = replace(self.spec, content_hash=fingerprint(self.hf))
             self._sources = Sources(self.hf, self.anatomy)
             self._norms = self._first_tokens = None
@@ -139,13 +144,14 @@ class Model:
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
         self.try_readout(ids)
-        return self._readout(ids, rows, positions)
+        with self._evaluating():
+            return self._readout(ids, rows, positions)
 
     def try_readout(self, ids: Tensor) -> None:
         """Find out, once per model, whether `logits_at` can leave out what is not wanted; `ids` are some
         texts. Otherwise it is done at the first need."""
         if not self._readout.tried:
-            with self._gating.paused():
+            with self._gating.paused(), self._evaluating():
                 self._readout.find_out(ids)
 
     def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:

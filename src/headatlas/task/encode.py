@@ -16,7 +16,10 @@ from typing import Any
 from headatlas.core import TaskError
 from headatlas.task.task import Item, Items
 
-__all__ = ["Row", "Rows", "encode", "tokens_of", "unknown_token"]
+__all__ = ["Row", "Rows", "encode", "has_unknown", "tokens_of", "unknown_token"]
+
+#: sides that need rows, and what their targets are called
+_SIDES = {"train": "target to fit with", "test": "held-out target"}
 
 #: texts that a target can be tokenised behind
 _ANCHORS = ("\n", "a\n", ":", "=")
@@ -71,51 +74,85 @@ def encode(
     a target that the vocabulary does not have."""
     where = f"task {name!r}"
     unknown = unknown_token(tokenizer)
-    sides: dict[str, list[Row]] = {}
-    too_long, unknown_targets = 0, []
-    for side, asked in (("train", items.train), ("test", items.test), ("known", items.known)):
-        rows = list(_rows(asked, tokenizer, tuple(first), where))
-        known = [row for row in rows if unknown not in row.target]
-        unknown_targets += [
-            item.target for item, row in zip(asked, rows, strict=True) if unknown in row.target
-        ]
-        kept = [row for row in known if max(len(row.ids), len(row.corrupted) + len(row.target)) <= max_tokens]
-        too_long += len(known) - len(kept)
-        if not known and side != "known":
-            raise TaskError(
-                f"{where}: no target can be used: this model's vocabulary has no token for a part of each, "
-                f"such as {unknown_targets[-1]!r}; choose targets that it knows, or another model."
-            )
-        if not kept and side != "known":
-            shortest = min(len(row.ids) for row in known)
+    encoded = {
+        side: list(zip(asked, _rows(asked, tokenizer, tuple(first), where), strict=True))
+        for side, asked in (("train", items.train), ("test", items.test), ("known", items.known))
+    }
+    usable = {
+        side: [(item, row) for item, row in entries if not has_unknown(item.target, row.target, unknown)]
+        for side, entries in encoded.items()
+    }
+    unknown_targets = [
+        item.target
+        for entries in encoded.values()
+        for item, row in entries
+        if has_unknown(item.target, row.target, unknown)
+    ]
+    if unusable := [side for side in _SIDES if not usable[side]]:
+        which = _SIDES[unusable[0]] if len(unusable) == 1 else "target"
+        raise TaskError(
+            f"{where}: no {which} can be used: this model's vocabulary has no token for a part of each, "
+            f"such as {encoded[unusable[0]][-1][0].target!r}; choose targets that it knows, or another model."
+        )
+    kept = {
+        side: [(item, row) for item, row in entries if _longest(row) <= max_tokens]
+        for side, entries in usable.items()
+    }
+    for side in _SIDES:
+        if not kept[side]:
+            shortest = min(len(row.ids) for _, row in usable[side])
             raise TaskError(
                 f"{where}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "
                 "allow more with --max-tokens."
             )
-        sides[side] = kept
-    digest = sha256(json.dumps([[_said(row) for row in side] for side in sides.values()]).encode())
-    kept = [row for side in sides.values() for row in side]
+    rows = {side: [row for _, row in entries] for side, entries in kept.items()}
+    digest = sha256(json.dumps([[_said(row) for row in side] for side in rows.values()]).encode())
     return Rows(
-        sides["train"],
-        sides["test"],
-        too_long,
+        rows["train"],
+        rows["test"],
+        sum(len(usable[side]) - len(kept[side]) for side in usable),
         max_tokens,
         items.content_hash,
         digest.hexdigest(),
-        sides["known"],
+        rows["known"],
         len(unknown_targets),
-        sum(unknown in (*row.prompt[len(first) :], *row.corrupted[len(first) :]) for row in kept),
+        sum(
+            has_unknown(item.prompt, row.prompt[len(first) :], unknown)
+            or has_unknown(item.corrupted, row.corrupted[len(first) :], unknown)
+            for entries in kept.values()
+            for item, row in entries
+        ),
         unknown_targets[0] if unknown_targets else "",
     )
 
 
-def unknown_token(tokenizer: Any) -> int | None:
-    """The token that stands for text outside the vocabulary; None if there is none.
+def unknown_token(tokenizer: Any) -> tuple[int, str] | None:
+    """The token that stands for text outside the vocabulary, and its own text; None if there is none.
 
-    Some tokenizers that know every byte declare their end-of-text token as the unknown one.
+    The model behind a fast tokenizer writes it, whether the tokenizer declares it or not. Some tokenizers
+    declare their end-of-text token, which nothing writes if the vocabulary has every byte.
     """
-    unknown: int | None = tokenizer.unk_token_id
-    return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    text: str | None = getattr(getattr(backend, "model", None), "unk_token", None)
+    written: int | None = None if text is None else backend.token_to_id(text)
+    if written is not None and text is not None:
+        return written, text
+    if tokenizer.unk_token_id is not None:
+        return tokenizer.unk_token_id, str(tokenizer.unk_token)
+    if backend is not None and not hasattr(backend.model, "unk_token"):  # Unigram: only its JSON says
+        written = json.loads(backend.to_str())["model"].get("unk_id")
+        return None if written is None else (written, backend.id_to_token(written))
+    return None
+
+
+def has_unknown(text: str, ids: Sequence[int], unknown: tuple[int, str] | None) -> bool:
+    """Does the vocabulary lack a part of `text`, whose tokens are `ids`? Where the text itself holds the text
+    of the unknown token, that token is no gap."""
+    return unknown is not None and ids.count(unknown[0]) > text.count(unknown[1])
+
+
+def _longest(row: Row) -> int:
+    return max(len(row.ids), len(row.corrupted) + len(row.target))
 
 
 def _said(row: Row) -> list[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -27,8 +28,9 @@ OTHER = "other"
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Pairs of words. `prompt` is a text that asks for the target, with {source} in it; `about`, `licence`
-    and `published` (is it one of MAPS's twenty?) say where it comes from."""
+    """Pairs of words, each once; `repeats` are those that were given again. `prompt` is a text that asks for
+    the target, with {source} in it; `about`, `licence` and `published` (is it one of MAPS's twenty?) say
+    where it comes from."""
 
     name: str
     category: str
@@ -37,13 +39,18 @@ class Relation:
     about: str = ""
     licence: str | None = None
     published: bool = False
+    repeats: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("name", "category"):
             value = getattr(self, key)
             if not (isinstance(value, str) and value.strip() and value.isprintable()):
                 raise TaskError(f"the {key} of a relation is a line of text, not {value!r:.60}.")
-        object.__setattr__(self, "pairs", _require_pairs(self.name, self.pairs))
+        pairs = _require_pairs(self.name, self.pairs)
+        counts = Counter(pairs)
+        again = [pair for pair, count in counts.items() for _ in range(count - 1)]
+        object.__setattr__(self, "pairs", tuple(counts))
+        object.__setattr__(self, "repeats", (*self.repeats, *again))
         if self.prompt is not None:
             _require_prompt(self.prompt, f"relation {self.name!r}")
 
@@ -210,33 +217,33 @@ def _require_prompt(prompt: str, where: str) -> None:
         raise TaskError(f"{where}: the prompt {prompt!r} has to hold {{source}}, and no other place.")
 
 
-def _require_pairs(name: str, pairs: Any) -> tuple[tuple[str, str], ...]:
-    """Tuples, each once; a pair may be given as any sequence of two texts."""
+def _require_pairs(name: str, pairs: Any) -> list[tuple[str, str]]:
+    """Tuples; a pair may be given as any sequence of two texts."""
     if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
         raise TaskError(
             f'relation {name!r}: pairs are a list such as [("France", "Paris")], not {pairs!r:.60}.'
         )
-    kept: dict[tuple[str, str], None] = {}
+    kept: list[tuple[str, str]] = []
     for number, pair in enumerate(pairs, 1):
         words = tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else ()
         if len(words) != 2 or not all(isinstance(word, str) for word in words):
             raise TaskError(
                 f"relation {name!r}: pair {number} is {pair!r:.60}; give two texts, source and target."
             )
-        kept[words] = None
-    return tuple(kept)
+        kept.append(words)
+    return kept
 
 
 def _sound(name: str, pairs: Iterator[tuple[int, Any, Any]]) -> tuple[tuple[str, str], ...]:
-    """The pairs, each once, in their order."""
-    kept: dict[tuple[str, str], None] = {}
+    """The pairs in their order, also those that repeat another."""
+    kept: list[tuple[str, str]] = []
     for number, *words in pairs:
         for word in words:
             if not isinstance(word, str | None):
                 raise TaskError(f"{name}: entry {number} holds {word!r}; sources and targets are texts.")
             if not (word or "").strip():
                 raise TaskError(f"{name}: line {number} lacks a source or a target.")
-        kept[words[0].strip(), words[1].strip()] = None
+        kept.append((words[0].strip(), words[1].strip()))
     if not kept:
         raise TaskError(f"{name} holds no pairs.")
     return tuple(kept)

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from headatlas.task.encode import tokens_of, unknown_token
+from headatlas.task.encode import has_unknown, tokens_of, unknown_token
 from headatlas.task.relation import Relation
 
 __all__ = ["LEAST_PAIRS", "PairTokens", "RelationTokens", "relation_tokens"]
@@ -20,11 +20,12 @@ __all__ = ["LEAST_PAIRS", "PairTokens", "RelationTokens", "relation_tokens"]
 #: fewer pairs than these say nothing about a relation
 LEAST_PAIRS = 30
 #: why a pair is left out
-_UNKNOWN, _SEVERAL, _SAMPLED, _FEW = (
+_UNKNOWN, _SEVERAL, _SAMPLED, _FEW, _REPEATED = (
     "not in the vocabulary",
     "several tokens",
     "not in the sample",
     f"fewer than {LEAST_PAIRS} pairs remain",
+    "repeats another pair",
 )
 
 
@@ -74,8 +75,10 @@ class RelationTokens:
     def left_out(self, scored: Collection[PairTokens]) -> dict[str, list[tuple[str, str]]]:
         """reason -> pairs that a score is not made from; `scored` are those that it is made from."""
         able = self.single if self.measurable or not scored else self.in_text
-        by_reason = {reason: list[tuple[str, str]]() for reason in (_UNKNOWN, _SEVERAL, _SAMPLED, _FEW)}
+        reasons = (_UNKNOWN, _SEVERAL, _SAMPLED, _FEW, _REPEATED)
+        by_reason = {reason: list[tuple[str, str]]() for reason in reasons}
         by_reason[_UNKNOWN] += self.unknown
+        by_reason[_REPEATED] += self.relation.repeats
         for pair in self.pairs:
             if pair not in scored:
                 reason = _SEVERAL if pair not in able else _SAMPLED if scored else _FEW
@@ -91,7 +94,10 @@ def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
     found, lacking = [], []
     blank, unknown = _blank(tokenizer, targets), unknown_token(tokenizer)
     for words, source, target in zip(relation.pairs, sources, targets, strict=True):
-        if not source or not target or unknown in source or unknown in target:
+        has_gap = any(
+            has_unknown(f" {word}", ids, unknown) for word, ids in zip(words, (source, target), strict=True)
+        )
+        if not source or not target or has_gap:
             lacking.append(words)
             continue
         whole, place = len(target) == 1, 0

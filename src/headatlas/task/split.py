@@ -16,8 +16,9 @@ __all__ = ["Keys", "known_prompts", "merge_labels", "split_groups", "word_groups
 
 #: the share of the prompts of a fitted group that is held out
 _KNOWN_SHARE = 0.1
-#: pairs that a shared word may tie together: this share of a relation, or this many
-_LARGEST_SHARE, _LARGEST_COUNT = 0.03, 4
+#: the most pairs of a relation that one group may hold: this many, or a share of all pairs. Pairs of one
+#: source have one prompt, so the share that a source may tie together is larger than that for all words.
+_LARGEST_COUNT, _LARGEST_SHARES = 4, (0.03, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +65,28 @@ def merge_labels(labels: Sequence[str], prompts: Sequence[str]) -> list[str]:
 def word_groups(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """One label per pair of a relation: pairs that share a word, in any case, are in one group.
 
-    In some relations that ties most pairs together: years form a chain, and many words share a pronoun. There
-    only a pair, its reverse and the pairs of the same source are in one group.
+    Some words tie too many pairs together: years form a chain, and many nouns share a pronoun. Only such
+    groups are broken up, in two steps. First, pairs of one source and reversed pairs stay together. Where
+    that ties too many pairs together as well (neighboring countries, in both directions), only reversed
+    pairs do.
     """
     pairs = [(source.casefold(), target.casefold()) for source, target in pairs]
-    reversals = [(("source", source), ("pair", frozenset((source, target)))) for source, target in pairs]
-    largest = max(_LARGEST_COUNT, _LARGEST_SHARE * len(pairs))
-    components = _component_labels(pairs)
-    if pairs and max(Counter(components).values()) > largest:
-        components = _component_labels(reversals)
-    names: dict[int, str] = {}
-    for component, pair in zip(components, pairs, strict=True):
+    finer_keys: list[Sequence[Iterable[Hashable]]] = [
+        [(source, frozenset((source, target))) for source, target in pairs],
+        [(frozenset(pair),) for pair in pairs],
+    ]
+    labels = [(0, component) for component in _component_labels(pairs)]
+    for step, (keys, share) in enumerate(zip(finer_keys, _LARGEST_SHARES, strict=True), 1):
+        sizes, largest = Counter(labels), max(_LARGEST_COUNT, share * len(pairs))
+        labels = [
+            (step, component) if sizes[label] > largest else label
+            for label, component in zip(labels, _component_labels(keys), strict=True)
+        ]
+    names: dict[tuple[int, int], str] = {}
+    for label, pair in zip(labels, pairs, strict=True):
         text = " ".join(sorted(pair))
-        names[component] = min(text, names.get(component, text))
-    return [names[component] for component in components]
+        names[label] = min(text, names.get(label, text))
+    return [names[label] for label in labels]
 
 
 def split_groups(keys: Sequence[Keys], share: float) -> tuple[list[int], list[int], list[int]]:

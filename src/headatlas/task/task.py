@@ -13,7 +13,7 @@ from headatlas.core import TaskError
 from headatlas.task.files import Record
 from headatlas.task.records import first_records, read_records
 from headatlas.task.shots import Question, Shots
-from headatlas.task.spec import TaskSpec, fill
+from headatlas.task.spec import WORDS, TaskSpec, fill
 from headatlas.task.split import Keys, known_prompts, merge_labels, split_groups
 
 __all__ = ["Item", "Items", "Task"]
@@ -79,8 +79,9 @@ class Task:
     def items(self, tokenizer: Any = None) -> Items:
         """All items, held-out ones apart. Some generators choose words that `tokenizer` knows.
 
-        The split holds out whole groups, and the same prompt is never on two sides. It depends on the text of
-        a group alone: adding a record moves no record of another group. Where all records have one prompt,
+        The split holds out whole groups, and the same prompt is never on two sides (except for relations in
+        which the pairs of one source cannot stay together, see `word_groups`). It depends on the text of a
+        group alone: adding a record moves no record of another group. Where all records have one prompt,
         their texts are the groups.
         """
         where = f"task {self.name!r}"
@@ -132,7 +133,10 @@ class Task:
         if len(set(prompts)) == 1:
             prompts = [f"{prompt}\0{target}" for prompt, target in texts]  # the prompt distinguishes nothing
         labels = [self._group(record, prompt) for record, prompt in zip(records, prompts, strict=True)]
-        if self.spec.group is not None:
+        tied_by_words = (
+            self.spec.kind == "relation" and self.spec.group == WORDS
+        )  # prompts too, where they can be
+        if self.spec.group is not None and not tied_by_words:
             labels = merge_labels(labels, prompts)
         return [
             Question(record, *text, Keys(prompt, label))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headatlas.core import TaskError
-from headatlas.task.encode import tokens_of, unknown_token
+from headatlas.task.encode import has_unknown, tokens_of, unknown_token
 
 __all__ = ["records", "single_token_words"]
 
@@ -46,6 +46,9 @@ def single_token_words(tokenizer: Any) -> list[str]:
             continue
         if word.isascii() and word.isalpha() and word.islower() and piece[0] + word.capitalize() in pieces:
             words.append(word)
-    tokens = tokens_of(tokenizer, [f" {word}" for word in words])
-    unknown = unknown_token(tokenizer)
-    return [word for word, ids in zip(words, tokens, strict=True) if len(ids) == 1 and unknown not in ids]
+    texts, unknown = [f" {word}" for word in words], unknown_token(tokenizer)
+    return [
+        word
+        for word, text, ids in zip(words, texts, tokens_of(tokenizer, texts), strict=True)
+        if len(ids) == 1 and not has_unknown(text, ids, unknown)
+    ]
