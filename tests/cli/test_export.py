@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from transformers import AutoModelForCausalLM
 
 from cli.test_check import fails, headatlas
@@ -18,7 +19,9 @@ def test_what_export_says(tiny, task, atlas, tmp_path):
     assert "removed" in found.stdout and "an ordinary checkpoint" in found.stdout
     *_, faithful, task_line = found.stdout.strip().splitlines()
     assert "reproduces the gated model" in faithful and "bit for bit" not in task_line
-    assert task_line.startswith("task words: NLL ") and " to " in task_line
+    assert (
+        task_line.startswith("task words: NLL ") and task_line.count("(") == 2
+    )  # changes of NLL and accuracy
     assert AutoModelForCausalLM.from_pretrained(out).config.model_type == "llama"
 
 
@@ -27,6 +30,10 @@ def test_as_json(tiny, task, atlas, tmp_path):
     found = headatlas("export", atlas, "--task", task, *options, "--items", 6, "--out", tmp_path / "x")
     data = json.loads(found.stdout)
     assert data["task"] == "words" and data["before"].keys() == data["after"].keys()
+    change = data["accuracy_change"]
+    gained = data["after"]["accuracy"] - data["before"]["accuracy"]
+    assert change["mean"] == pytest.approx(gained, abs=1e-6)
+    assert change["low"] is None or change["low"] <= change["mean"] <= change["high"]
 
 
 def test_wrong_ones(tiny, task, atlas, tmp_path):

@@ -83,6 +83,10 @@ def test_effects(tiny, task, tmp_path):
     result = headatlas(*asked, "--out", tmp_path / "a")
     assert result.returncode == 0, result.stderr
     assert "ablate-zero: loss without the head" in result.stdout and "helps" in result.stdout
+    # the model was never trained
+    assert "doubtful: the model is not clearly better than chance here: baseline NLL" in result.stdout
+    few = "effects measured on 5 distinct items: too few"
+    assert f"doubtful: {few}" in result.stdout and few in headatlas("report", tmp_path / "a").stdout
     said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
     (found,) = json.loads(said.stdout)["tasks"]
     effects = [one["effect"] for one in found["heads"]]

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import Interval
-from headatlas.method import evaluate
+from headatlas.method import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
 from headatlas.run import Exported, choose_gates, export_model, exporting
 from headatlas.run.prepare import read_rows
@@ -293,19 +294,80 @@ def test_a_harmless_checkpoint_needs_no_force(folder, task, tmp_path, monkeypatc
     assert made.effect.endswith("no clear change")
 
 
+def outcomes(monkeypatch, before, after):
+    """Let the measurements before and after the export find these (NLL, items right) of 16 items."""
+    measured = iter([before, after])
+
+    def evaluate(model, rows):
+        nll, right = next(measured)
+        return Outcome(torch.full((len(rows),), nll), (torch.arange(len(rows)) < right).float())
+
+    monkeypatch.setattr(exporting, "evaluate", evaluate)
+
+
+def test_a_checkpoint_that_loses_accuracy_is_refused_whatever_its_loss(folder, task, tmp_path, monkeypatch):
+    options = {"gates": "retain", "model": small_model(), "items": 16}
+    outcomes(monkeypatch, (2.05, 9), (2.0, 0))
+    said = (
+        r"harm words on 16 held-out items: NLL 2.050 → 2.000 nats per token \(-0.050.*\), "
+        r"accuracy 0.562 → 0.000 \(-0.562 \[-0.\d+ to -0.\d+\]\): worse"
+    )
+    with pytest.raises(FitError, match=said):
+        export_model(folder, task, tmp_path / "x", **options)
+    assert not list(tmp_path.iterdir())
+    outcomes(monkeypatch, (2.05, 9), (2.0, 0))
+    made = export_model(folder, task, tmp_path / "x", force=True, **options)
+    facts = json.loads((made.path / "headatlas.json").read_text())
+    assert facts["harms"] and facts["accuracy_change"]["mean"] == -9 / 16
+    assert -1 < facts["accuracy_change"]["low"] < facts["accuracy_change"]["high"] < 0
+    card = (made.path / "README.md").read_text()
+    assert "NLL in nats -0.050" in card and "accuracy on whole targets -0.562 [-0." in card
+    assert "harms its task" in card
+
+
+def test_a_few_lost_items_are_no_harm():
+    """Gates that change nothing lose some items and win others by chance; 3 of 64 lost say nothing."""
+
+    def change_of(lost, groups=range(64)):
+        right = Outcome(torch.ones(64), torch.ones(64))
+        after = Outcome(torch.ones(64), (torch.arange(64) >= lost).float())
+        return exporting._accuracy_change(right, after, SimpleNamespace(groups=groups))
+
+    for lost in (1, 2, 3):
+        change = change_of(lost)
+        assert change.mean == -lost / 64 and -1 <= change.low < 0 <= change.high
+    many = change_of(6)
+    assert -1 <= many.low < many.mean == -6 / 64 < many.high < 0
+    assert change_of(6, groups=[0] * 64) == Interval(-6 / 64)
+    every = change_of(64)
+    assert every.mean == -1 and (every.high or every.mean) < 0
+
+
+def test_half_a_target_is_not_a_right_item():
+    before, after = (Outcome(torch.ones(4), torch.tensor(right)) for right in ([1.0] * 4, [0.5, 0.5, 1, 1]))
+    change = exporting._accuracy_change(before, after, SimpleNamespace(groups=range(4)))
+    assert change.mean == after.accuracy - before.accuracy == -0.5
+
+
 def test_items_of_one_prompt_give_no_interval_and_an_increase_harms():
     figures = {"nll": 1.0, "accuracy": 0.5, "token_accuracy": 0.5}
     made = Exported(
         path=None, task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
-        before=figures, after=figures, change=Interval(0.1), items=2, deviation=0, parameters=(1, 1),
-        pruned=None, speed=None,
+        before=figures, after=figures, change=Interval(0.1), accuracy_change=Interval(0.0), items=2,
+        deviation=0, parameters=(1, 1), pruned=None, speed=None,
     )  # fmt: skip
     assert made.harms and "no 95 % interval" in made.effect
-    for change, harms, word in (
-        (Interval(0.1, -0.1, 0.3), False, "no clear change"),
-        (Interval(0.1, 0.05, 0.15), True, "worse"),
-        (Interval(-0.1, -0.15, -0.05), False, "better"),
-        (Interval(float("nan")), True, "worse"),
+    same, lower, higher = Interval(0.0, -0.1, 0.1), Interval(-0.3, -0.5, -0.1), Interval(0.3, 0.1, 0.5)
+    for change, accuracy, harms, word in (
+        (Interval(0.1, -0.1, 0.3), same, False, "no clear change"),
+        (Interval(0.1, 0.05, 0.15), same, True, "worse"),
+        (Interval(0.1, 0.05, 0.15), higher, True, "worse"),
+        (Interval(-0.1, -0.15, -0.05), same, False, "better"),
+        (Interval(-0.1, -0.15, -0.05), lower, True, "worse"),
+        (Interval(-0.1, -0.15, -0.05), Interval(-0.5), True, "worse"),
+        (Interval(0.1, -0.1, 0.3), lower, True, "worse"),
+        (Interval(0.1, -0.1, 0.3), higher, False, "better"),
+        (Interval(float("nan")), same, True, "worse"),
     ):
-        other = replace(made, change=change)
+        other = replace(made, change=change, accuracy_change=accuracy)
         assert other.harms == harms and other.effect.endswith(word)

@@ -19,6 +19,7 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
+from headatlas.atlas import seed_blocks_text
 from headatlas.run import contrasting
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, small_run, write_task
@@ -313,6 +314,22 @@ def test_a_sample_is_said_to_be_one(model, tmp_path):
     assert "few: a fair sample of 50 of its 90 records" in notes.notes
 
 
+def test_groups_of_unequal_size_are_noted(model, tmp_path):
+    """Three groups of 4 records and one of 60: whichever is held out, it is far from the share asked for."""
+    write_task(tmp_path / "words.jsonl", records=72)
+    records = [json.loads(line) for line in (tmp_path / "words.jsonl").read_text().splitlines()]
+    for number, record in enumerate(records):
+        record["kind"] = f"small {number // 4}" if number < 12 else "large"
+    (tmp_path / "grouped.jsonl").write_text("\n".join(map(json.dumps, records)))
+    description = {"name": "grouped", "source": {"file": "grouped.jsonl"}, "group": "kind", "test": 0.3}
+    description |= {"prompt": "{prompt}", "target": "{target}"}
+    (tmp_path / "grouped.yaml").write_text(json.dumps(description))
+    notes = Notes()
+    small_run(model, tmp_path / "grouped.yaml", None, updates=1, progress=notes)
+    (note,) = [note for note in notes.notes if "they differ in size" in note]
+    assert "of 72 rows are held out, not 30%" in note
+
+
 def test_added_seeds_say_that_they_are_fitted_apart(model, task, tmp_path):
     """Seeds of a block that are fitted in two runs are rounded differently; the atlas and a note say so."""
     notes = Notes()
@@ -324,6 +341,74 @@ def test_added_seeds_say_that_they_are_fitted_apart(model, task, tmp_path):
     assert [note for note in notes.notes if "adding seed 2 to a block that has seeds 0, 1 already" in note]
     together = [atlas.fit(task.stem, seed, "remove").facts["seeds_together"] for seed in range(3)]
     assert together == [[0, 1], [0, 1], [2]]
+
+
+def test_seeds_added_to_an_interrupted_block_say_that_they_are_fitted_apart(model, task, tmp_path):
+    """Seeds 0 to 2 are interrupted in the free stage and go on alone; 3 and 4 are added to their block."""
+
+    class Stop(Notes):
+        def step(self, step):
+            if step.update == 2:
+                raise KeyboardInterrupt
+
+    out = tmp_path / "atlas"
+    with pytest.raises(KeyboardInterrupt):
+        small_run(model, task, out, seeds=3, progress=Stop())
+    notes = Notes()
+    atlas = small_run(model, task, out, seeds=5, resume=True, progress=notes)
+    assert [note for note in notes.notes if "adding seeds 3, 4 to a block that has seeds 0, 1, 2" in note]
+    together = {
+        fit: [tuple(atlas.fit("words", seed, fit).facts["seeds_together"]) for seed in range(5)]
+        for fit in ("free", "retain")
+    }
+    assert together == {"free": [(0, 1, 2)] * 3 + [(3, 4)] * 2, "retain": [(0, 1, 2, 3, 4)] * 5}
+    assert seed_blocks_text(atlas, "words") == "seeds fitted in 2 blocks: (0–2), (3, 4) (free fits)"
+
+
+def test_an_interrupted_block_that_goes_on_as_it_was_says_nothing(model, task, tmp_path):
+    class Stop(Notes):
+        def step(self, step):
+            if step.update == 2 and step.stage == self.at:
+                raise KeyboardInterrupt
+
+    for at in ("free", "pressed"):
+        stop, notes = Stop(), Notes()
+        stop.at = at
+        with pytest.raises(KeyboardInterrupt):
+            small_run(model, task, tmp_path / at, seeds=3, progress=stop)
+        atlas = small_run(model, task, tmp_path / at, seeds=3, resume=True, progress=notes)
+        assert not any("adding seed" in note for note in notes.notes)
+        assert seed_blocks_text(atlas, "words") == ""
+
+
+def test_seeds_added_to_a_contrast_say_that_they_are_fitted_apart(model, tmp_path):
+    keep, lose = (str(write_task(tmp_path / f"{name}.jsonl", seed=seed)) for seed, name in enumerate("ab"))
+    asked = {"updates": 2, "batch": 4, "out": tmp_path / "atlas"}
+    notes = Notes()
+    contrast_heads(model, keep, lose, seeds=2, progress=notes, **asked)
+    assert not any("adding seed" in note for note in notes.notes)
+    atlas = contrast_heads(model, keep, lose, seeds=3, resume=True, progress=notes, **asked)
+    said = "a without b: adding seed 2 to a block that has seeds 0, 1 already"
+    assert [note for note in notes.notes if note.startswith(said)]
+    text = "seeds fitted in 2 blocks: (0, 1), (2)"
+    assert seed_blocks_text(atlas, "a without b", "contrast") == text
+
+
+def test_contrasts_measure_no_figures_that_nobody_sees(model, tmp_path):
+    """Groups that were fitted on have held-out items too; a contrast shows items of new groups alone."""
+    tasks = []
+    for number, name in enumerate("ab"):
+        path = write_task(tmp_path / f"{name}.jsonl", 80, seed=number)
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = [json.dumps({**record, "kind": f"k{n % 8}"}) for n, record in enumerate(records)]
+        path.write_text("\n".join(lines))
+        tasks.append(f"{path}?group=kind")
+    assert load_task(tasks[0]).items().known
+    atlas = contrast_heads(model, *tasks, seeds=1, updates=2, batch=4)
+    baseline = atlas.run("a without b", "contrast").baseline
+    facts = atlas.fit("a without b", 0, "retain", "contrast").facts
+    assert baseline["retain_nll"] > 0 and facts["forget_nll"] > 0
+    assert not [key for key in {**baseline, **facts} if "known" in key]
 
 
 def test_contrast_fits_seeds_in_blocks_of_five(tmp_path, monkeypatch):

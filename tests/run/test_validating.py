@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,17 +26,17 @@ from headatlas import (
     open_atlas,
     validate_atlas,
 )
-from headatlas.atlas import SHARES, find, import_table
+from headatlas.atlas import SHARES, Store, effect_doubts, find, import_table
 from headatlas.cli import main
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
-from headatlas.run import loading
+from headatlas.run import effects, loading
 from headatlas.run.curves import _effect_samples, _left_out, _order
 from headatlas.run.fitting import Silence
-from headatlas.run.prepare import read_rows
+from headatlas.run.prepare import measure_baseline, read_rows
 from headatlas.run.validating import plan_validation, split_halves
 from headatlas.task import Row
-from support.planted import word_tokenizer
+from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, write_task
 from support.tiny import build_tiny
 
@@ -80,6 +82,96 @@ def test_effects_are_those_of_the_method(model, task, tmp_path):
     assert len(after) == 3 and all(after[path] == stamp for path, stamp in before.items())
     with pytest.raises(AtlasError, match="made with items 7 instead of 8"):
         map_heads(model, task, method="ablate", out=tmp_path / "atlas", items=8, resume=True)
+
+
+def test_effects_bring_a_baseline(model, task, tmp_path):
+    """Of their own where the task was not gated; it is not measured again."""
+    out = tmp_path / "atlas"
+    run = map_heads(model, task, method="ablate", items=4, out=out).run("words", "ablate-zero")
+    ready = replace(read_rows(model, load_task(task), None, 64), known=())
+    assert run.baseline == measure_baseline(model, ready)
+    assert run.baseline["rows"] == len(ready.held_out) and {"gain", "gain_error"} <= run.baseline.keys()
+    again = map_heads(model, task, method="ablate", items=4, seeds=2, out=out, resume=True)
+    assert again.run("words", "ablate-zero").baseline == run.baseline
+
+
+def test_effects_without_a_baseline_get_one_when_they_are_resumed(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, method="ablate", items=4, out=out)
+    data = json.loads((out / "atlas.json").read_text())
+    baseline, data["runs"][0]["baseline"] = data["runs"][0]["baseline"], {}
+    (out / "atlas.json").write_text(json.dumps(data))
+    assert [one.key for one in effect_doubts(open_atlas(out), "words", "ablate-zero")] == ["effect-items"]
+    before = times(out)
+    atlas = map_heads(model, task, method="ablate", items=4, out=out, resume=True)
+    assert atlas.run("words", "ablate-zero").baseline == baseline and times(out) == before
+
+
+def test_effects_of_a_gated_task_have_the_baseline_of_its_gates(folder, model, task, tmp_path, monkeypatch):
+    atlas = open_atlas(folder)
+    for method in EFFECT_METHODS:
+        assert atlas.run("words", method).baseline == atlas.run("words").baseline
+    monkeypatch.setattr(effects, "measure_baseline", None)
+    copy = shutil.copytree(folder, tmp_path / "atlas")
+    shutil.rmtree(copy / "effects")
+    data = json.loads((copy / "atlas.json").read_text())
+    data["runs"] = [run for run in data["runs"] if run["method"] not in EFFECT_METHODS]
+    (copy / "atlas.json").write_text(json.dumps(data))
+    again = map_heads(model, task, method="ablate", items=4, out=copy, resume=True)
+    assert again.run("words", "ablate-zero").baseline == atlas.run("words").baseline
+
+
+def test_effects_of_a_task_at_chance_are_doubtful(tmp_path):
+    """The planted model repeats answers; asked for other words it is not better than chance."""
+    model = planted_model("copy", "nothing", "nothing")
+    lines = [{"prompt": f"w{n} w{n} w{k} w8", "target": f" w{n}"} for n in range(8) for k in range(8)]
+    other = [{**line, "target": f" w{(n * 5) % 8}"} for n, line in enumerate(lines)]
+    for name, records in {"known": lines, "unknown": other}.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in records))
+        atlas = map_heads(model, str(path), method="ablate")
+        keys = [one.key for one in effect_doubts(atlas, name, "ablate-zero")]
+        assert keys == ["chance"] * (name == "unknown")
+
+
+def test_copies_are_drawn_once(model, tmp_path):
+    """Ten prompts, twelve copies each: no more than ten items, in whatever draw."""
+    path = write_task(tmp_path / "words.jsonl", 10)
+    path.write_text(path.read_text() * 12)
+    train = read_rows(model, load_task(path), None, 0).rows.train
+    distinct = list(dict.fromkeys(row.ids for row in train))
+    assert len(train) == 12 * len(distinct) and 1 < len(distinct) < 10
+    atlas = map_heads(model, path, method="ablate", seeds=2)
+    assert atlas.pooled_effects("words", "ablate-zero").attrs["items"] == len(distinct)
+    run = atlas.run("words", "ablate-zero")
+    assert (run.task_facts["train_rows"], run.task_facts["train_items"]) == (len(train), len(distinct))
+    for seed in range(2):
+        effect = atlas.effect("words", "ablate-zero", seed)
+        assert sorted(train[place].ids for place in effect.per_item.items) == sorted(distinct)
+        rows = [train[place] for place in effect.per_item.items]
+        np.testing.assert_array_equal(effect.values, ablate(model, rows, "zero", seed=seed).values)
+    (doubt,) = (one for one in effect_doubts(atlas, "words", "ablate-zero") if one.key == "effect-items")
+    assert doubt.text.startswith(f"effects measured on {len(distinct)} distinct items: too few")
+
+
+def test_effects_that_counted_copies_as_items_are_not_continued(model, tmp_path):
+    """Their items are others; the draws of a task without copies stay what they were."""
+    path = write_task(tmp_path / "words.jsonl", 40)
+    assert (
+        "copies"
+        not in map_heads(model, path, method="ablate").run("words", "ablate-zero").settings["decides"]
+    )
+    path.write_text(path.read_text() * 2)
+    out = tmp_path / "atlas"
+    atlas = map_heads(model, path, method="ablate", out=out)
+    decides = atlas.run("words", "ablate-zero").settings["decides"]
+    data = json.loads((out / "atlas.json").read_text())
+    old = {key: value for key, value in decides.items() if key != "copies"}
+    data["runs"][0] |= {"identity": "old", "settings": {"decides": old}}
+    (out / "atlas.json").write_text(json.dumps(data))
+    Store.open(out).write_effects(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
+    with pytest.raises(AtlasError, match="copies None instead of drawn once"):
+        map_heads(model, path, method="ablate", seeds=2, out=out, resume=True)
 
 
 def test_a_draw_does_not_change_where_mediation_patches(model, tmp_path):
@@ -379,10 +471,82 @@ def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tm
         validate_atlas(out, model="tiny", methods=["ablate"], executor=Planner(), **asked)
 
 
+@pytest.fixture(scope="module")
+def gates_in_float32(model, task, tmp_path_factory):
+    out = tmp_path_factory.mktemp("atlases") / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    return out
+
+
+@pytest.fixture(scope="module")
+def half_model():
+    return load_model(build_tiny("llama").bfloat16(), tokenizer=word_tokenizer(100), check=False)
+
+
+CANNOT_BE_COMPARED = (
+    r"words: its gates were fitted in float32 and the model is loaded in bfloat16, so effects measured now "
+    r"\(ablate-zero\) could not be compared with them; load the model in float32 \(--dtype float32\), or"
+)
+
+
+def test_a_model_in_another_dtype_measures_no_effects(gates_in_float32, half_model, model, task, tmp_path):
+    """They could not be compared with the gates, here and in the next call."""
+    out = shutil.copytree(gates_in_float32, tmp_path / "atlas")
+    asked = {"tasks": [task], "retest": 0, "draws": 2, "items": 4}
+    before = times(out)
+    for _ in range(2):
+        with pytest.raises(RequestError, match=CANNOT_BE_COMPARED):
+            validate_atlas(out, model=half_model, methods=["ablate"], **asked)
+    assert times(out) == before and ("ablate-zero", "words") not in open_atlas(out).runs
+    gating = validate_atlas(out, model=half_model, methods=[], **asked).validation("words")
+    assert gating.named() == ["gating", "random"] and gating.facts["dtype"] == "bfloat16"
+    found = validate_atlas(out, model=model, methods=["ablate"], **asked).validation("words")
+    assert found.named() == ["gating", "ablate-zero", "random"] and found.facts["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
+def test_work_in_another_dtype_is_not_handed_out(gates_in_float32, task, dtype):
+    asked = {"model": "tiny", "tasks": [task], "retest": 0}
+    planner = Planner({"dtype": dtype})
+    with pytest.raises(RequestError, match=CANNOT_BE_COMPARED):
+        validate_atlas(gates_in_float32, methods=["ablate"], executor=planner, **asked)
+    assert planner.request is None
+    validate_atlas(gates_in_float32, methods=[], executor=planner, **asked)
+    assert planner.request.asked["methods"] == []
+
+
+@pytest.mark.parametrize("load", [{"dtype": "float32"}, {"dtype": "fast"}, {"dtype": "int8"}, {}])
+def test_work_in_the_dtype_of_the_gates_is_handed_out(gates_in_float32, task, load):
+    planner = Planner(load)
+    asked = {"model": "tiny", "tasks": [task], "methods": ["ablate"], "retest": 0}
+    validate_atlas(gates_in_float32, executor=planner, **asked)
+    assert planner.request.load.get("dtype") == (None if load else "float32")
+
+
+def test_tasks_in_two_dtypes(gates_in_float32, half_model, model, task, tmp_path):
+    """The advice of the error can be followed."""
+    out, other = (
+        shutil.copytree(gates_in_float32, tmp_path / "atlas"),
+        write_task(tmp_path / "other.jsonl", 120),
+    )
+    map_heads(half_model, str(other), out=out, resume=True, **SMALL)
+    asked = {"tasks": [task, str(other)], "retest": 0, "draws": 2, "items": 4}
+    with pytest.raises(RequestError, match=r"words in float32, other in bfloat16.*--task.*methods=\[\]"):
+        validate_atlas(out, methods=["ablate"], **asked)
+    for loaded in (model, half_model):
+        with pytest.raises(RequestError, match="could not be compared"):
+            validate_atlas(out, model=loaded, methods=["ablate"], **asked)
+    atlas = validate_atlas(out, model=model, methods=[], **asked)
+    assert atlas.validated == ["words", "other"] and atlas.effect_maps == []
+
+
 class Planner:
     """An executor that carries out nothing and keeps what it was asked."""
 
     request = None
+
+    def __init__(self, load=None):
+        self.load = load or {}
 
     def carry_out(self, request, plan, out, progress):
         self.request = request

@@ -54,13 +54,14 @@ class Watching(Silence):
 
 
 class Killing(Silence):
-    """Kills a worker that is at a fit, now and then."""
+    """Kills a worker that is at a fit, now and then; at least one of them after its first update."""
 
     def __init__(self, kills: int, chance: random.Random) -> None:
         self.left, self.chance, self.lost, self.inside = kills, chance, 0, 0
 
     def units(self, running: Sequence[Seen], done: int, total: int) -> None:
-        fitting = [one for one in running if one.total]
+        last_must_be_inside = self.left == 1 and not self.inside
+        fitting = [one for one in running if one.total and (one.done or not last_must_be_inside)]
         if self.left and fitting and self.chance.random() < 0.5:
             one = self.chance.choice(fitting)
             try:

@@ -23,6 +23,8 @@ from headatlas.task import Task, load_task
 
 __all__ = ["contrast_heads", "contrast_name", "contrasted"]
 
+_STAGE = "contrast"
+
 
 def contrast_name(retain: str, forget: str) -> str:
     """What a contrast is called in an atlas."""
@@ -72,7 +74,8 @@ def contrast_heads(
     loaded = load_for_run(model, dtype="fast")
     kept, settings = prepare(loaded, tasks["retain"], settings, max_tokens)
     lost, _ = prepare(loaded, tasks["forget"], settings, max_tokens)  # with the same batch
-    parts = {"retain": kept, "forget": lost}
+    # No view of a contrast shows items of groups that were fitted on, so they are not measured.
+    parts = {side: replace(part, known=()) for side, part in (("retain", kept), ("forget", lost))}
     with opened(loaded, out, resume) as store:
         name = contrast_name(parts["retain"].name, parts["forget"].name)
         facts = {"parts": {side: {"task": part.name, **part.facts} for side, part in parts.items()}}
@@ -104,7 +107,8 @@ def contrast_heads(
 
         fitter = Fitter(loaded, store, progress, checkpoint_seconds)
         for block in seed_blocks(range(settings.seeds)):
-            fitter.stage(run, "contrast", [(seed, "retain") for seed in block], make, measure_gated)
+            fitter.note_split_block(run, block, [_STAGE])
+            fitter.stage(run, _STAGE, [(seed, "retain") for seed in block], make, measure_gated)
         atlas = open_atlas(store.root)
     atlas.path = None if out is None else Path(out)
     return atlas

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,16 +39,33 @@ from headatlas.method import (
 from headatlas.model import Model
 from headatlas.run.fitting import Progress, Silence
 from headatlas.run.loading import load_for_run
-from headatlas.run.prepare import Prepared, identified, made_with, read_rows, row_groups
+from headatlas.run.prepare import (
+    Prepared,
+    identified,
+    made_with,
+    measure_baseline,
+    read_rows,
+    row_groups,
+)
 from headatlas.run.requests import opened, report_rows
 from headatlas.run.steps import Only, Plan, Unit, is_asked
-from headatlas.task import Task
+from headatlas.task import Row, Task
 
-__all__ = ["ITEMS", "add_effects", "effect_step", "measure_effects", "plan_effects", "require_numbers"]
+__all__ = [
+    "ALGORITHM",
+    "ITEMS",
+    "add_effects",
+    "effect_step",
+    "measure_effects",
+    "plan_effects",
+    "require_numbers",
+]
 
 #: raised when the same settings would give other numbers than before
-_ALGORITHM = 2
+ALGORITHM = 2
 ITEMS = 32
+#: held-out rows of the baseline of a task that was not gated
+_HELD_OUT = 64
 _MOST = {"seeds": 1000, "items": 100_000}
 
 
@@ -66,7 +84,7 @@ def measure_effects(
 ) -> Atlas:
     """See `map_heads`."""
     loaded = load_for_run(model, dtype="fast")
-    ready = [read_rows(loaded, task, max_tokens, 0) for task in tasks]
+    ready = [read_rows(loaded, task, max_tokens, _HELD_OUT) for task in tasks]
     progress = progress or Silence()
     with opened(loaded, out, resume) as store:
         for task in ready:
@@ -92,12 +110,27 @@ def add_effects(
     progress: Progress,
     only: Only = None,
 ) -> None:
-    """See to it that the effects of these tasks are in the store."""
+    """See to it that the effects of these tasks are in the store, each run with a baseline."""
     runs = store.add(*(_describe(model, method, task, seeds, items) for task in tasks))
     for run, task in zip(runs, tasks, strict=True):
-        for seed in range(seeds):
-            if is_asked(effect_step(method, task.name, seed), only) and seed not in store.measured(run):
+        asked = [seed for seed in range(seeds) if is_asked(effect_step(method, task.name, seed), only)]
+        if asked and not run.baseline:
+            # No view of effects shows items of groups that were fitted on, so they are not measured.
+            baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
+            store.update(run, baseline=baseline)
+        for seed in asked:
+            if seed not in store.measured(run):
                 _measure(model, store, run, task, seed, items, progress)
+
+
+def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
+    """The baseline of the task's gating if that has the weights, dtype and items of `run`; else empty."""
+    gating = store.runs.get(("gating", run.task))
+    if gating is None:
+        return {}
+    mine, other = (one.settings.get("decides", {}) for one in (run, gating))
+    is_same = all(mine.get(key) == other.get(key) for key in ("weights", "dtype", "tasks"))
+    return gating.baseline if is_same else {}
 
 
 def effect_step(method: str, task: str, seed: int) -> str:
@@ -126,25 +159,39 @@ def _describe(model: Model, method: str, task: Prepared, seeds: int, items: int)
         decides |= _corruption(task)
     if method == "attribute-integrated":
         decides |= {"tolerance": TOLERANCE, "most_points": MOST_POINTS, "path": "float32"}
+    if task.facts["train_items"] < len(task.rows.train):
+        decides["copies"] = "drawn once"  # earlier versions drew them as items of their own
     settings = {"given": {"seeds": seeds, "items": items}, "resolved": {"seeds": seeds, **decides}}
-    return identified(model, method, task.name, task.facts, settings, decides, _ALGORITHM)
+    return identified(model, method, task.name, task.facts, settings, decides, ALGORITHM)
 
 
 def _corruption(task: Prepared) -> dict[str, str]:
     """How mediation corrupts a task: decided by all rows that may be drawn, so that no draw changes it."""
-    chosen = choose_corruption(task.rows.train)
+    chosen = choose_corruption(_distinct_rows(task))
     return {"prompts": chosen.prompts, "positions": chosen.positions}
+
+
+def _distinct_rows(task: Prepared) -> list[Row]:
+    return [task.rows.train[place] for place in _distinct_places(task)]
+
+
+def _distinct_places(task: Prepared) -> list[int]:
+    """The places of the training rows that effects are measured on: of copies the first."""
+    places: dict[tuple[int, ...], int] = {}
+    for place, row in enumerate(task.rows.train):
+        places.setdefault(row.ids, place)
+    return list(places.values())
 
 
 def _measure(
     model: Model, store: Store, run: Run, task: Prepared, seed: int, items: int, progress: Progress
 ) -> None:
-    train = task.rows.train
-    drawn = np.array(draw(len(train), min(items, len(train)), 0, seed, 11))
-    rows = [train[row] for row in drawn]
+    train, distinct = task.rows.train, np.array(_distinct_places(task))
+    drawn = distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, 11)]
+    rows = [train[place] for place in drawn]
     what = f"{task.name}: {run.method}" + (f", seed {seed}" if seed else "")
     corruption = _corruption(task) if run.method == "mediate" else {}
-    if reason := choose_corruption(train).because if corruption else "":
+    if reason := choose_corruption(_distinct_rows(task)).because if corruption else "":
         progress.note(f"{task.name}: {reason}; {describe_corruption(corruption)}")
     began = time.monotonic()
     measured = _way(run.method, seed, corruption)(model, rows, progress=partial(progress.heads, what))

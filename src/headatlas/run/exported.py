@@ -17,9 +17,10 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What became of a model. `before` and `after` are on held-out items, and `change` is the mean difference
-    of their NLL (after less before, item by item) with its 95 % interval; `deviation` is how far the logits
-    of the checkpoint, loaded by transformers alone, are from those of the gated model, against their size."""
+    """What became of a model. `before` and `after` are on held-out items. `change` and `accuracy_change` are
+    the mean differences of their NLL and accuracy (after less before, item by item) with 95 % intervals;
+    `deviation` is how far the logits of the checkpoint, loaded by transformers alone, are from those of the
+    gated model, against their size."""
 
     path: Path
     task: str
@@ -32,6 +33,7 @@ class Exported:
     before: dict[str, float]
     after: dict[str, float]
     change: Interval
+    accuracy_change: Interval
     items: int
     deviation: float
     parameters: tuple[int, int]
@@ -47,25 +49,32 @@ class Exported:
 
     @property
     def harms(self) -> bool:
-        """True if the interval of the NLL change lies above zero, or if an increase has no interval."""
-        least = self.change.mean if self.change.low is None else self.change.low
-        return not least <= _ROUNDING  # NaN harms
+        """True if the interval of the NLL change lies above zero, or that of the accuracy change below it. A
+        change without an interval counts as certain."""
+        rise, fall = self.change, self.accuracy_change
+        least_rise = rise.mean if rise.low is None else rise.low
+        least_fall = fall.mean if fall.high is None else fall.high
+        return not least_rise <= _ROUNDING or least_fall < 0  # a NaN NLL harms
 
     @property
     def effect(self) -> str:
         """What the gates do to the task, with the figures."""
-        verdict = (
-            "worse" if self.harms else "better" if (self.change.high or 0) < -_ROUNDING else "no clear change"
-        )
-        interval = self.change.brackets("+.3f") or ", no 95 % interval: all items share one prompt or group"
+        improves = (self.change.high or 0) < -_ROUNDING or (self.accuracy_change.low or 0) > 0
+        verdict = "worse" if self.harms else "better" if improves else "no clear change"
         return (
             f"NLL {self.before['nll']:.3f} → {self.after['nll']:.3f} nats per token "
-            f"({self.change.mean:+.3f}{interval}), accuracy {self.before['accuracy']:.3f} → "
-            f"{self.after['accuracy']:.3f}: {verdict}"
+            f"({_with_interval(self.change)}), accuracy {self.before['accuracy']:.3f} → "
+            f"{self.after['accuracy']:.3f} ({_with_interval(self.accuracy_change)}): {verdict}"
         )
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "path": str(self.path), "harms": self.harms}
+
+
+def _with_interval(change: Interval) -> str:
+    none = ", no 95 % interval: all items change alike, or share one prompt or group"
+    interval = change.brackets("+.3f") or none
+    return f"{change.mean:+.3f}{interval}"
 
 
 def checkpoint_card(atlas: Atlas, made: Exported) -> str:
@@ -104,8 +113,8 @@ def checkpoint_card(atlas: Atlas, made: Exported) -> str:
         f"{made.after['accuracy']:.3f} |",
         f"| target tokens right | {made.before['token_accuracy']:.3f} | {made.after['token_accuracy']:.3f} |",
         "",
-        f"Paired by item, the NLL changes by {made.change.mean:+.3f} nats"
-        f"{made.change.brackets('+.3f') or ' (no interval: all items share one prompt or group)'}.",
+        f"Changes paired by item: NLL in nats {_with_interval(made.change)}; accuracy on whole targets "
+        f"{_with_interval(made.accuracy_change)}.",
         "",
         *(["**This checkpoint harms its task. It was written with `--force`.**", ""] if made.harms else []),
         "Nothing is said about other tasks: measure those that matter to you before you use it.",

@@ -7,7 +7,7 @@ its last checkpoint, the same gate sets side by side, so that it ends with the s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -61,6 +61,22 @@ class Fitter:
     store: Store
     progress: Progress
     checkpoint_seconds: float = 30.0
+
+    def note_split_block(self, run: Run, block: Sequence[int], stages: Iterable[str]) -> None:
+        """Tell the user if seeds of a block are fitted without those of it that earlier runs have fitted or
+        begun. `stages` are all stages of a fit."""
+        earlier = {seed for seed, _ in self.store.finished(run)}
+        for stage in stages:
+            work = self.store.read_work(run, stage)
+            if work is not None:  # an interrupted stage goes on with the seeds that it began with
+                earlier |= {int(seed) for seed, _ in work[1]["sets"]}
+        present = [seed for seed in block if seed in earlier]
+        added = [seed for seed in block if seed not in earlier]
+        if present and added:
+            self.progress.note(
+                f"{run.task}: adding {_seed_list(added)} to a block that has {_seed_list(present)} already; "
+                "one run of the whole block would round differently, so some gates would differ"
+            )
 
     def stage(
         self,
@@ -152,3 +168,7 @@ class Fitter:
         found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
         self.store.write_fit(replace(fit, facts={**cost, **found}))
         return found
+
+
+def _seed_list(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"

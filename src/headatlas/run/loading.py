@@ -63,6 +63,7 @@ def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
         listed = ", ".join(f"{task} in {dtype}" for task, dtype in fitted.items())
         raise RequestError(
             f"these tasks were fitted in different dtypes ({listed}); give tasks of one dtype (--task), or "
-            "the dtype to measure all of them in (--dtype, or a loaded model)."
+            "validate gating alone (--method gating, methods=[]) and give the dtype to measure in (--dtype, "
+            "or a loaded model)."
         )
     return next(iter(fitted.values()), "fast")

@@ -198,26 +198,7 @@ def fit_gates(
 
     for block in seed_blocks(seeds):
         if is_asked(_step(run.method, run.task, block), only):
-            _note_split_block(fitter, run, block)
+            fitter.note_split_block(run, block, STAGES)
             for stage, fits in STAGES.items():
                 wanted = [(seed, fit) for seed in block for fit in fits]
                 fitter.stage(run, stage, wanted, partial(make, stage), measure)
-
-
-def _note_split_block(fitter: Fitter, run: Run, block: Sequence[int]) -> None:
-    """Tell the user if a block gets new seeds after others of it were fitted without them."""
-    first_stage = next(iter(STAGES))
-    if fitter.store.read_work(run, first_stage) is not None:
-        return  # an interrupted fit goes on with all of its seeds
-    fitted = {seed for seed, _ in fitter.store.finished(run)}
-    earlier = [seed for seed in block if seed in fitted]
-    added = [seed for seed in block if seed not in fitted]
-    if earlier and added:
-        fitter.progress.note(
-            f"{run.task}: adding {_seed_list(added)} to a block that has {_seed_list(earlier)} already; "
-            "one run of the whole block would round differently, so some added gates would differ"
-        )
-
-
-def _seed_list(seeds: Sequence[int]) -> str:
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"

@@ -89,6 +89,7 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "spec": task.spec.to_json(),
         "records": items.seen,
         "train_rows": len(rows.train),
+        "train_items": len({row.ids for row in rows.train}),
         "test_rows": len(rows.test),
         "known_rows": len(rows.known),
         "train_groups": len(set(row_groups(rows.train))),

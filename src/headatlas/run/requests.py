@@ -87,6 +87,13 @@ def report_rows(progress: Progress, task: Prepared) -> None:
         )
     if unknown := task.rows.unknown_prompts:
         progress.note(f"{task.name}: {plural(unknown, 'row')} with an unknown token (<unk>) in the prompt")
+    rows = sum(task.facts[f"{side}_rows"] for side in ("train", "test", "known"))
+    share = task.facts["test_rows"] / rows
+    if "test_split" not in spec["source"] and not spec["test"] / 2 <= share <= 2 * spec["test"]:
+        progress.note(
+            f"{task.name}: {share:.0%} of {plural(rows, 'row')} are held out, not {spec['test']:.0%}: whole "
+            "groups are held out, and they differ in size; change 'group' or 'test' in the task"
+        )
 
 
 def require_same(run: Run, ready: Prepared) -> None:

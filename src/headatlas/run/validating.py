@@ -24,7 +24,7 @@ from headatlas.core import (
 from headatlas.method import GatingSettings
 from headatlas.model import Model
 from headatlas.run.curves import ALL_CURVES, curve_names, curve_path, curve_step, measure_curves
-from headatlas.run.effects import ITEMS, add_effects, effect_step, require_numbers
+from headatlas.run.effects import ALGORITHM, ITEMS, add_effects, effect_step, require_numbers
 from headatlas.run.executing import Executor, executed
 from headatlas.run.fitting import Fitter, Progress, Silence
 from headatlas.run.loading import load_mapped, mapped_dtype, mapped_revision
@@ -50,6 +50,8 @@ _RETEST_ALGORITHM = 2
 HELD_OUT, DRAWS = 48, 40
 #: seeds that a half of the items can have; those of the other half begin there
 _MOST_AGAIN = 1000
+#: dtype options whose outcome only a worker knows, which checks it when it has loaded the model
+_KNOWN_BY_WORKERS = ("auto", "fast", "int8", "int4")
 _OWN = (
     "not built in; give the file that it was mapped from with --task (relation:FILE for a relation), and all "
     "others that are to be validated."
@@ -89,8 +91,11 @@ def validate_atlas(
     plan = plan_validation(atlas, [task.name for task in chosen], wanted, retest)
     names = [task.name for task in chosen]
     load: dict[str, Any] = {"revision": mapped_revision(atlas, model)}
-    if "dtype" not in getattr(executor, "load", {}):
+    options = getattr(executor, "load", {})
+    if "dtype" not in options:
         load["dtype"] = mapped_dtype(atlas, names)
+    elif options["dtype"] not in _KNOWN_BY_WORKERS:
+        _require_dtype(atlas, names, wanted, str(options["dtype"]).removeprefix("torch."))
     where = atlas.spec.name if model is None else model
     return executed(executor, "validate", where, load, asked, plan, folder, progress)
 
@@ -129,6 +134,7 @@ def validate_steps(
     given = isinstance(model, Model | PreTrainedModel)
     dtype = "auto" if given else mapped_dtype(atlas, [task.name for task in chosen])
     loaded = load_mapped(atlas, model, dtype)
+    _require_dtype(atlas, [task.name for task in chosen], wanted, loaded.spec.dtype)
     progress = progress or Silence()
     _say_left_out(atlas, tasks, progress)
     with opened(loaded, folder, resume=True) as store:
@@ -199,15 +205,17 @@ def _compared(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
 def _has_effects(atlas: Atlas, method: str, task: str) -> bool:
     """True if the atlas has effects that can be compared with the gates, of however many items.
 
-    They must have been made from the weights, in the dtype and with the items of the gates; others are
-    refused. The records alone decide, so that a plan and a worker come to the same answer.
+    They must have been measured by this version of the methods, with the weights, in the dtype and with the
+    items of the gates; others are refused. The records alone decide, so a plan and a worker agree.
     """
     if method not in atlas.methods(task):
         return False
     effects, gating = (atlas.run(task, one).settings.get("decides", {}) for one in (method, "gating"))
     differing = [key for key in ("dtype", "weights", "tasks") if effects.get(key) != gating.get(key)]
+    differing += ["algorithm"] if effects.get("algorithm") != ALGORITHM else []
     if differing:
         why = {
+            "algorithm": "by another version of headatlas, whose numbers differ",
             "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
             "weights": "with other weights than its gates",
             "tasks": "with other items or tokens than its gates",
@@ -217,6 +225,19 @@ def _has_effects(atlas: Atlas, method: str, task: str) -> bool:
             "other methods (--method), or map both in one dtype into a new atlas."
         )
     return True
+
+
+def _require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dtype: str) -> None:
+    """Refuse a dtype in which effects would be measured that cannot be compared with the gates of a task."""
+    for task in tasks:
+        missing = [one for one in _compared(atlas, task, methods) if not _has_effects(atlas, one, task)]
+        fitted = atlas.run(task).settings.get("decides", {}).get("dtype", dtype)
+        if missing and fitted != dtype:
+            raise RequestError(
+                f"{task}: its gates were fitted in {fitted} and the model is loaded in {dtype}, so effects "
+                f"measured now ({', '.join(missing)}) could not be compared with them; load the model in "
+                f"{fitted} (--dtype {fitted}), or validate gating alone (--method gating, methods=[])."
+            )
 
 
 def _task_of(atlas: Atlas, task: str | Path | Task) -> Task:
