@@ -84,8 +84,8 @@ def _is_significant(finding: dict[str, Any]) -> bool:
     return finding["adjusted"] is not None and finding["adjusted"] < 0.05
 
 
-def claims(findings: Findings, atlas: Any) -> list[str]:
-    """What the papers say, how it is looked at here, and what is so here."""
+def claim_rows(findings: Findings, atlas: Any) -> list[list[str]]:
+    """A row per published claim: what the papers say, what is measured here, and the result."""
 
     def listed(values: list[str]) -> str:
         return ", ".join(f"{task} {value}" for task, value in zip(TASKS, values, strict=True))
@@ -106,7 +106,7 @@ def claims(findings: Findings, atlas: Any) -> list[str]:
     first = findings.topic("categories")
     several = findings.one("several", "categories")
     upper = [name for name in ("algorithmic", "knowledge") if name in first]
-    lines = [
+    return [
         [
             "Any is dense",
             "heads that facilitate in at least one of ten seeds",
@@ -174,7 +174,6 @@ def claims(findings: Findings, atlas: Any) -> list[str]:
             several["text"],
         ],
     ]
-    return table(["published claim", "what is measured here", "here"], lines)
 
 
 def methods(atlas: Any) -> list[str]:
@@ -203,18 +202,29 @@ def comparison(atlas: Any, joined: list[dict[str, Any]]) -> list[str]:
         texts = []
         for task in TASKS:
             check = atlas.validation(task)
-            others = [method for method in check.named() if method != "gating"]
+            open_methods = [name for name in check.named() if not _is_converged(atlas, task, name)]
+            others = [name for name in check.named() if name not in ("gating", *open_methods)]
             areas = {method: check.measure(figure, method).mean for method in others}
             best = max(areas, key=lambda method: areas[method])
             gap = check.measure(figure, "gating", less=best)
             lead = "leads" if (gap.low or 0) > 0 else "trails" if (gap.high or 0) < 0 else "is level with"
-            texts.append(f"{task}: gating {lead} {best} ({gap.mean:+.2f}{gap.brackets('+.2f')})")
-        lines.append(f"- **{figure.capitalize()}**, against the best other method: {'; '.join(texts)}.")
+            left_out = f", without {', '.join(open_methods)}" if open_methods else ""
+            texts.append(f"{task}{left_out}: gating {lead} {best} ({gap.mean:+.2f}{gap.brackets('+.2f')})")
+        lines.append(
+            f"- **{figure.capitalize()}**, against the best other method that has converged: "
+            f"{'; '.join(texts)}."
+        )
     errors = {task: atlas.completeness_error(task, "attribute-integrated") for task in TASKS}
     listed = ", ".join(f"{task} {100 * error:.1f} %" for task, error in errors.items())
     open_tasks = [task for task, error in errors.items() if error > COMPLETE]
-    rough = f"; above 5 % they are not converged, so the figures of {', '.join(open_tasks)} are rough"
+    rough = f"; above 5 % they have not converged, so no verdict on {', '.join(open_tasks)} uses them"
     lines.append(f"- **Integrated gradients**: completeness error {listed}{rough if open_tasks else ''}.")
+    if any(_path_dtype(atlas, task) != "float32" for task in TASKS):
+        points = max(atlas.effect(task, "attribute-integrated", 0).facts["points"] for task in TASKS)
+        lines[-1] += (
+            f" These gradients were measured in half precision with {points:.0f} points per item; now "
+            "headatlas measures the path in float32 and adds points until the expected error is 2 %."
+        )
     if joined:
         values = [one["value"] for one in joined]
         certain = [one["about"] for one in joined if _is_significant(one)]
@@ -225,6 +235,19 @@ def comparison(atlas: Any, joined: list[dict[str, Any]]) -> list[str]:
             "writes for a source token and whether a few-shot prompt needs it are different questions."
         )
     return lines
+
+
+def _is_converged(atlas: Any, task: str, method: str) -> bool:
+    from headatlas.atlas import COMPLETE
+
+    error = atlas.completeness_error(task, method) if (task, method) in atlas.effect_maps else None
+    return error is None or error <= COMPLETE
+
+
+def _path_dtype(atlas: Any, task: str) -> str | None:
+    """The dtype that the integrated gradients were measured in; None if it was not recorded."""
+    dtype: str | None = atlas.effect(task, "attribute-integrated", 0).facts.get("dtype")
+    return dtype
 
 
 def kept(atlas: Any) -> list[str]:
@@ -288,76 +311,88 @@ def by_seeds_table(atlas: Any) -> list[str]:
     return table([*head, "Jaccard index of disjoint halves, by chance"], lines)
 
 
-def report(arguments: argparse.Namespace) -> None:
-    from headatlas import open_atlas
-    from headatlas.atlas import find, unpack_atlas
-    from headatlas.figure import FigureOptions, draw_figure, save_figure
+def page(atlas: Any, joined: list[dict[str, Any]]) -> str:
+    """The text of docs/results.md."""
+    from headatlas.atlas import find
 
-    path = REFERENCE / "joined.json"
-    joined = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    with tempfile.TemporaryDirectory() as folder:
-        atlas = open_atlas(unpack_atlas(GALLERY, Path(folder) / "atlas"))
-        findings = Findings([finding.to_json() for finding in find(atlas)])
-        run = atlas.run(TASKS[0])
-        lines = [
-            "# What the maps of SmolLM2 are worth",
-            "",
-            "Made by `bench/results.py` from the [gallery](gallery/README.md) atlas: "
-            f"{len(atlas.seeds(TASKS[0]))} seeds of the preset `{run.settings['given']['preset']}`, "
-            f"{run.made_with['device']}. Its [report](gallery/report.md) has all findings. Brackets hold "
-            "95 % intervals; [changes.md](changes.md) lists what earlier versions claimed.",
-            "",
-            "## The papers' claims on this model",
-            "",
-            "The papers report other models, and other data sets under the names math and syntax, so this "
-            "neither confirms nor refutes them. Relation claims use relation lists made anew.",
-            "",
-            *claims(findings, atlas),
-            "",
-            "## Held-out items",
-            "",
-            "*New groups*: templates, lemmas or operands that no gate was fitted on. *Known groups*: new "
-            "items of groups that were fitted on. The gain is the drop in NLL, its interval over groups.",
-            "",
-            *held_out(atlas),
-            "",
-            "## Every method on the same items",
-            "",
-            *comparison(atlas, joined),
-            "",
-            "*Sufficiency*: area under faithfulness as heads are kept, best first. *Distance*: mean distance "
-            "of that curve from the whole model. *Necessity*: mean loss of faithfulness as heads are taken "
-            "away, best first. Removed heads are zero-ablated, as in the fits of gating; methods that "
-            "replace heads by other outputs answer another question and are still judged by this one. "
-            f"Gating uses its seeds and updates; effects of single heads come from {_effort(atlas)}.",
-            "",
-            *methods(atlas),
-            "",
-            "Faithfulness with this share of heads kept:",
-            "",
-            *kept(atlas),
-            "",
-            "![Faithfulness with heads kept and taken away](sufficiency.png)",
-            "",
-            "![Change of the target log-probability as heads are switched off from G+](ablation.png)",
-            "",
-            "![Effects of single heads on syntax by each method](effects.png)",
-            "",
-            "## Seeds",
-            "",
-            *by_seeds_table(atlas),
-            "",
-            "![Shares and agreement against the number of seeds](stability.png)",
-            "",
-        ]
-        for kind in FIGURES:
-            options = FigureOptions(tasks=("syntax",) if kind == "effects" else TASKS)
-            save_figure(draw_figure(atlas, kind, options), DOCS / f"{kind}.png")
+    findings = Findings([finding.to_json() for finding in find(atlas)])
+    run = atlas.run(TASKS[0])
+    lines = [
+        "# What the maps of SmolLM2 are worth",
+        "",
+        "Made by `bench/results.py` from the [gallery](gallery/README.md) atlas: "
+        f"{len(atlas.seeds(TASKS[0]))} seeds of the preset `{run.settings['given']['preset']}`, "
+        f"{run.made_with['device']}. Its [report](gallery/report.md) has all findings. Brackets hold "
+        "95 % intervals; [changes.md](changes.md) lists what earlier versions claimed.",
+        "",
+        "## The papers' claims on this model",
+        "",
+        "The papers report other models, and other data sets under the names math and syntax, so this "
+        "neither confirms nor refutes them. Relation claims use relation lists made anew.",
+        "",
+        *table(["published claim", "what is measured here", "here"], claim_rows(findings, atlas)),
+        "",
+        "## Held-out items",
+        "",
+        "*New groups*: templates, lemmas or operands that no gate was fitted on. *Known groups*: new "
+        "items of groups that were fitted on. The gain is the drop in NLL, its interval over groups.",
+        "",
+        *held_out(atlas),
+        "",
+        "## Every method on the same items",
+        "",
+        *comparison(atlas, joined),
+        "",
+        "*Sufficiency*: area under faithfulness as heads are kept, best first. *Distance*: mean distance "
+        "of that curve from the whole model. *Necessity*: mean loss of faithfulness as heads are taken "
+        "away, best first. Removed heads are zero-ablated, as in the fits of gating; methods that "
+        "replace heads by other outputs answer another question and are still judged by this one. "
+        f"Gating uses its seeds and updates; effects of single heads come from {_effort(atlas)}.",
+        "",
+        *methods(atlas),
+        "",
+        "Faithfulness with this share of heads kept:",
+        "",
+        *kept(atlas),
+        "",
+        "![Faithfulness with heads kept and taken away](sufficiency.png)",
+        "",
+        "![Change of the target log-probability as heads are switched off from G+](ablation.png)",
+        "",
+        "![Effects of single heads on syntax by each method](effects.png)",
+        "",
+        "## Seeds",
+        "",
+        *by_seeds_table(atlas),
+        "",
+        "![Shares and agreement against the number of seeds](stability.png)",
+        "",
+    ]
     if joined:
         lines += ["## Do the heads that a task needs have the weights for it?", ""]
         lines += table(["finding", "adjusted p"], [[one["text"], _p(one["adjusted"])] for one in joined])
         lines.append("")
-    arguments.out.write_text("\n".join(lines), encoding="utf-8")
+    return "\n".join(lines)
+
+
+def read_joined() -> list[dict[str, Any]]:
+    path = REFERENCE / "joined.json"
+    joined: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    return joined
+
+
+def report(arguments: argparse.Namespace) -> None:
+    from headatlas import open_atlas
+    from headatlas.atlas import unpack_atlas
+    from headatlas.figure import FigureOptions, draw_figure, save_figure
+
+    with tempfile.TemporaryDirectory() as folder:
+        atlas = open_atlas(unpack_atlas(GALLERY, Path(folder) / "atlas"))
+        text = page(atlas, read_joined())
+        for kind in FIGURES:
+            options = FigureOptions(tasks=("syntax",) if kind == "effects" else TASKS)
+            save_figure(draw_figure(atlas, kind, options), DOCS / f"{kind}.png")
+    arguments.out.write_text(text, encoding="utf-8")
 
 
 def _effort(atlas: Any) -> str:

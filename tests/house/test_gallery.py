@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import re
@@ -46,6 +47,16 @@ def test_the_atlas_is_the_published_schedule_on_three_tasks(script: ModuleType, 
 def test_the_words_and_the_report_are_those_of_the_atlas(script: ModuleType, atlas: Atlas) -> None:
     assert (script.FOLDER / "README.md").read_text(encoding="utf-8") == script.words(atlas)
     assert (script.FOLDER / "report.md").read_text(encoding="utf-8") == report_markdown(atlas)
+
+
+@pytest.mark.parametrize("name", ["results", "changes"])
+def test_the_pages_about_the_atlas_are_those_of_the_atlas(
+    atlas: Atlas, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    bench: Any = importlib.import_module(name)
+    text = bench.page(atlas, bench.read_joined()) if name == "results" else bench.page(atlas)
+    assert (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") == text
 
 
 def test_the_page_is_small_and_that_of_the_atlas(script: ModuleType, atlas: Atlas) -> None:
