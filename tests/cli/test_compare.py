@@ -43,6 +43,21 @@ def test_what_compare_says(folder, tmp_path):
     assert data["tasks"] == ["words", "names"] and data["by_heads"]
 
 
+def test_doubts_about_both_are_shown(folder):
+    """Two seeds, three updates and 24 held-out items are few, in the first and in the second."""
+    pair = (folder / "one", folder / "other")
+    shown = headatlas("compare", *pair, "--task", "words").stdout
+    assert shown.count("Warning:") == 1
+    for side in ("first", "second"):
+        assert f"  the {side} (tiny, words): 2 seeds, fewer than any preset has" in shown
+    # of both tasks, in one warning
+    both = headatlas("compare", *pair).stdout
+    assert both.count("Warning:") == 1 and "the second (tiny, names): " in both
+    (data,) = json.loads(headatlas("compare", *pair, "--task", "words", "--json").stdout)
+    first, second = data["doubts"]
+    assert "seeds" in {doubt["key"] for doubt in first} and {"key", "numbers", "text"} == set(second[0])
+
+
 def test_wrong_ones(folder, tmp_path):
     one, other = folder / "one", folder / "other"
     fails(headatlas("compare", one, one), "give two of its tasks")

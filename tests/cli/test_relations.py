@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from io import StringIO
 
+import numpy as np
 import pytest
+from rich.console import Console
 
 from cli.test_check import fails, headatlas
 from headatlas import open_atlas
+from headatlas.atlas import Atlas, Run, ScoreMap
+from headatlas.cli.relations import _show
+from support.atlases import spec_of
 
 slow = pytest.mark.slow
 
@@ -58,10 +64,10 @@ def test_json_and_resume(atlas, tiny, lists):
 
 def test_pairs_that_are_left_out_are_counted_and_named_on_request(atlas, tiny, lists):
     folder, result = atlas
-    counts = "1 not in the vocabulary, 1 several tokens, 6 fewer than 30 pairs remain"
-    assert (
-        f"pairs left out: {counts}; --left-out names them" in result.stdout and "zebra" not in result.stdout
-    )
+    counts = "not in the vocabulary: next 1", "several tokens: next 1", "fewer than 30 pairs remain: few 6"
+    listing = "".join(f"  {line}\n" for line in counts)
+    assert f"\npairs left out (--left-out names them):\n{listing}" in result.stdout
+    assert "zebra" not in result.stdout
     again = ("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--left-out")
     named = headatlas(*again).stdout
     assert "next, not in the vocabulary (1): zebra → w1\n" in named
@@ -73,6 +79,18 @@ def test_pairs_that_are_left_out_are_counted_and_named_on_request(atlas, tiny, l
         "not in the vocabulary": [("zebra", "w1")],
         "several tokens": [("w2 w3", "w4")],
     }
+
+
+def test_heads_of_a_category_named_other_are_counted_as_such():
+    """ "14 other" would mean heads that promote no relation."""
+    values = np.zeros((2, 2, 7))
+    values[0] = 0.5
+    runs = [Run("relations", "mine", "id")]
+    scores = [ScoreMap("relations", "mine", "id", values, {"category": "other", "kind": "static"})]
+    atlas = Atlas(spec_of(7, 7), runs, [], scores=scores)
+    console = Console(file=StringIO(), width=100)
+    _show(console, atlas.relation_scores(), atlas)
+    assert "heads that promote a relation (score ≥ 0.15): 14 of category other\n" in console.file.getvalue()
 
 
 def test_a_card(atlas):

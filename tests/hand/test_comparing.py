@@ -166,7 +166,42 @@ def test_verdict():
     few = compare_atlases(roles_atlas(range(2)), roles_atlas((2, 3), changed=4), "sums")
     assert few.verdict_p is None and "more than two seeds do, on average; too few seeds" in few.verdict
     one = compare_atlases(roles_atlas(range(2)), roles_atlas((2,), changed=4), "sums")
-    assert one.verdict.startswith("the second has one seed") and "4 seeds in each are enough" in one.verdict
+    assert one.verdict.startswith("the second has one seed: ")
+    alone = compare_atlases(roles_atlas((0,)), roles_atlas((0,), changed=4), "sums")
+    assert alone.verdict.startswith("the first and the second have one seed: ")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "advice"),
+    [
+        (4, 4, "seeds 0 to 5 in both are enough"),  # 2^4 exchanges: 2/16
+        (5, 5, "seeds 0 to 5 in both are enough"),  # 2/32
+        (3, 10, "seeds 0 to 4 in the first are enough"),  # 1/8
+        (4, 5, "seeds 0 to 5 in both are enough"),
+        (1, 10, "seeds 0 to 4 in the first are enough"),
+        (10, 2, "seeds 0 to 4 in the second are enough"),
+        (1, 1, "seeds 0 to 5 in both are enough"),
+    ],
+)
+def test_a_verdict_names_the_seeds_that_a_test_needs(first, second, advice):
+    """`map --seeds N` makes seeds 0 to N - 1, so that two atlases have the same numbers. Both texts name
+    seeds that give a p, and one seed less does not."""
+
+    def compared(first, second):
+        return compare_atlases(roles_atlas(range(first)), roles_atlas(range(second), changed=4), "sums")
+
+    found = compared(first, second)
+    assert found.verdict_p is None and advice in found.verdict
+    needed = int(advice.split()[3]) + 1
+    assert compared(max(first, needed), max(second, needed)).verdict_p < 0.05
+    assert compared(max(first, needed - 1), max(second, needed - 1)).verdict_p is None
+
+
+def test_one_seed_of_a_model_of_another_shape_is_said():
+    one, other = random_atlas(1, seeds=1), random_atlas(2, seeds=2, shape=(5, 5))
+    assert "the first has one seed: how much a profile varies" in compare_atlases(one, other, "sums").verdict
+    both = compare_atlases(random_atlas(1), other, "sums")
+    assert both.verdict.endswith("so seeds do not say how much the two may differ")
 
 
 def test_seeds_with_the_same_number_are_not_compared_with_each_other():
@@ -182,19 +217,44 @@ def test_seeds_with_the_same_number_are_not_compared_with_each_other():
     assert many.verdict_p < 0.01
 
 
+def with_run(atlas, **changes):
+    """The atlas, with its run changed."""
+    atlas.runs["gating", "sums"] = replace(atlas.runs["gating", "sums"], **changes)
+    return atlas
+
+
 def test_what_two_atlases_share_is_said():
+    """Seed 1 is in both. `random_starts` depends on the seed and the shape: other items change nothing."""
     one, other = roles_atlas(range(2)), roles_atlas((1, 2))
-    assert compare_atlases(one, other, "sums").shared == ()
-    for atlas in (one, other):
-        run = atlas.runs["gating", "sums"]
-        atlas.runs["gating", "sums"] = replace(run, task_facts={"content_hash": "abc"})
+    starts = "both have seed 1: fits with the same seed begin at the same gates"
+    assert compare_atlases(one, other, "sums").shared == (starts,)
+    for content, atlas in (("abc", one), ("def", other)):
+        with_run(atlas, task_facts={"content_hash": content})
+    assert compare_atlases(one, other, "sums").shared == (starts,)
+    with_run(other, task_facts={"content_hash": "abc"})
     assert compare_atlases(one, other, "sums").shared == (
         "both were fitted on the same items",
-        "both have seed 1: fits with the same seed draw the same items",
+        f"{starts} and draw the same items",
     )
+    assert compare_atlases(one, roles_atlas((2, 3)), "sums").shared == ()
     for atlas in (one, other):
-        run = atlas.runs["gating", "sums"]
-        atlas.runs["gating", "sums"] = replace(run, settings={"decides": {}})
+        with_run(atlas, settings={"decides": {}})
     assert compare_atlases(one, other, "sums").shared == (
         "both hold the same fits of 1 seed: agreement says nothing",
     )
+
+
+def test_seeds_of_two_tasks_of_one_atlas_begin_at_the_same_gates():
+    atlas = random_atlas(1, tasks=("sums", "plurals"))
+    (note,) = compare_atlases(atlas, atlas, "sums", "plurals").shared
+    assert note == "both have seeds 0, 1: fits with the same seed begin at the same gates"
+
+
+def test_other_ranges_shapes_and_imports_begin_at_other_gates():
+    one = with_run(roles_atlas(range(2)), identity="one", settings={"resolved": {"start": [0.0, 1.0]}})
+    other = with_run(roles_atlas(range(2)), settings={"resolved": {"start": [0.5, 1.0]}})
+    (note,) = compare_atlases(one, other, "sums").shared
+    assert note.endswith("begin at gates from the same random draw")
+    imported = with_run(roles_atlas(range(2)), task_facts={"imported_from": "t.csv"})
+    assert compare_atlases(one, imported, "sums").shared == ()
+    assert compare_atlases(one, random_atlas(2, shape=(5, 5)), "sums").shared == ()

@@ -10,6 +10,7 @@ import pytest
 from headatlas.atlas import (
     Atlas,
     EffectMap,
+    ItemEffects,
     Run,
     contrasts_of,
     doubts,
@@ -18,7 +19,7 @@ from headatlas.atlas import (
     report_markdown,
     summarize_contrast,
 )
-from headatlas.atlas.doubts import LEAST_SEEDS, LEAST_UPDATES, chance_doubt
+from headatlas.atlas.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
 from headatlas.method import PRESETS
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
@@ -44,7 +45,8 @@ def test_heads_without_an_effect_do_not_change_who_helps_most():
 
 @pytest.mark.parametrize(("total", "expected"), [(0.96, []), (1.3, ["completeness"]), (None, [])])
 @pytest.mark.parametrize(
-    ("dtype", "repair"), [("float32", "measure more items"), ("bfloat16", "measure them in float32")]
+    ("dtype", "repair"),
+    [("float32", "measure more items"), ("bfloat16", "measure them again, into a new atlas")],
 )
 def test_integrated_gradients_that_do_not_add_up(total, expected, dtype, repair):
     facts = {} if total is None else {"sum": total, "whole": 1.0, "dtype": dtype}
@@ -53,6 +55,8 @@ def test_integrated_gradients_that_do_not_add_up(total, expected, dtype, repair)
     assert [doubt.key for doubt in doubts] == expected
     assert all(doubt.text.endswith(repair) for doubt in doubts)
     assert ("by 30 %" in report_markdown(atlas)) is bool(expected)
+    (on_card,) = atlas.card("L0H0").effects
+    assert ("integrated gradients 30 % off" in on_card.doubt) is bool(expected)
 
 
 def test_errors_of_seeds_do_not_cancel():
@@ -117,6 +121,85 @@ def test_few_items_are_doubtful():
     grouped = with_run(settled(baseline=baseline), task_facts={"train_rows": 30})
     assert keys(grouped) == ["trained-items", "held-out-groups"]
     assert "held-out items of 3 groups" in doubts(grouped, "sums")[-1].text
+
+
+def test_copies_of_training_items_count_once():
+    """120 rows are ten items; an older atlas only says how many rows there were."""
+    copies = with_run(settled(), task_facts={"train_rows": 120, "train_items": 10})
+    (doubt,) = doubts(copies, "sums")
+    assert doubt.key == "trained-items" and doubt.text.startswith("fitted on 10 items: gates can fit these")
+    assert keys(with_run(settled(), task_facts={"train_rows": 120})) == []
+
+
+def items_measured(*seeds, baseline=None, gated=None):
+    """Effects of one head on the items of each seed, (item, group) by (item, group)."""
+    maps = [
+        EffectMap(
+            "ablate-zero", "sums", seed, "id", np.ones((1, 1), np.float32), np.ones((1, 1), np.float32), {},
+            ItemEffects(np.ones((len(pairs), 1, 1)), *(np.array(part) for part in zip(*pairs, strict=True))),
+        )
+        for seed, pairs in enumerate(seeds)
+    ]  # fmt: skip
+    runs = [Run("gating", "sums", "id", baseline=gated)] if gated else []
+    runs.append(Run("ablate-zero", "sums", "id", baseline=baseline or {}))
+    return Atlas(spec_of(1), runs, [], effects=maps)
+
+
+def test_effects_of_few_items_or_groups_are_doubtful():
+    def said(*seeds):
+        return [one.text for one in effect_doubts(items_measured(*seeds), "sums", "ablate-zero")]
+
+    def each(*items):
+        return [(item, item) for item in items]
+
+    assert said(each(*range(20))) == [] and said(each(*range(12)), each(*range(10, 20))) == []
+    few = "effects measured on 12 distinct items: too few to tell small effects from noise; raise --items"
+    assert [text.startswith(few) for text in said(each(*range(12)), each(*range(12)))] == [True]
+    assert said(each(4))[0].startswith("effects measured on 1 distinct item: ")
+    pairs = [(item, item % 9) for item in range(60)]
+    (text,) = said(pairs)
+    assert text.startswith("effects measured on 60 distinct items of 9 groups: ")
+    assert text.endswith("or add items of other groups to the task")
+    assert said([(item, 0) for item in range(60)])[0].startswith(
+        "effects measured on 60 distinct items of 1 group:"
+    )
+    assert said([(item, item % 10) for item in range(60)]) == []
+    atlas = items_measured(each(*range(12)))
+    (doubt,) = effect_doubts(atlas, "sums", "ablate-zero")
+    assert doubt.brief == "effects of 12 distinct items" and doubt.text in report_markdown(atlas)
+    assert effect_doubts(effects_of([[0.1, 0.2]]), "sums", "attribute-integrated") == []  # items not recorded
+
+
+def test_effects_are_doubtful_if_the_model_is_at_chance():
+    """By the baseline of their own run, else by that of the gates."""
+    items, clear = [(item, item) for item in range(30)], {**AT_CHANCE, "gain": 1.0}
+
+    def found(**baselines):
+        return [one.key for one in effect_doubts(items_measured(items, **baselines), "sums", "ablate-zero")]
+
+    assert found() == found(baseline=clear) == found(gated=clear) == []
+    assert found(baseline=AT_CHANCE) == found(gated=AT_CHANCE) == ["chance"]
+    assert found(baseline=clear, gated=AT_CHANCE) == []
+    assert found(baseline=AT_CHANCE, gated=clear) == ["chance"]
+
+
+@pytest.mark.parametrize(
+    ("key", "number", "text", "brief"),
+    [
+        ("updates", "free", "1 update, fewer than any preset has (25):", "1 update"),
+        ("seeds", "seeds", "1 seed, fewer than any preset has", "1 seed"),
+        ("imported-seeds", "seeds", "1 seed imported:", "1 seed"),
+        ("trained-items", "items", "fitted on 1 item:", "fitted on 1 item"),
+        ("held-out", "items", "1 distinct held-out item:", "1 held-out item"),
+        ("held-out-groups", "groups", "held-out items of 1 group:", "1 group held out"),
+        ("retain-held-out", "items", "task to keep: 1 held-out item,", "1 held-out item to keep"),
+        ("forget-held-out", "items", "task to forget: 1 held-out item,", "1 held-out item to forget"),
+        ("validation-draws", "draws", "validated with 1 random order:", "validated with 1 random order"),
+    ],
+)
+def test_one_is_not_a_plural(key, number, text, brief):
+    doubt = Doubt(key, {number: 1})
+    assert doubt.text.startswith(text) and doubt.brief == brief
 
 
 def test_gates_that_still_move():
@@ -189,5 +272,11 @@ def test_seeds_fitted_in_several_blocks_are_named():
     assert "seeds fitted in 2 blocks: (0–2), (3, 4)" in report_markdown(several)
     assert "blocks" not in made_how(with_blocks(settled(), range(3)), "sums")
     assert "blocks" not in made_how(settled(), "sums")  # an atlas that does not record it
+    # the free stage was interrupted with three seeds, and two were added to the rest
+    free = {(fit.seed, fit.fit): fit for fit in several._fits["gating", "sums"].values() if fit.fit == "free"}
+    pressed = with_blocks(settled(seeds=5), range(5))
+    mixed = [free.get((fit.seed, fit.fit), fit) for fit in pressed._fits["gating", "sums"].values()]
+    apart = Atlas(several.spec, several.runs.values(), mixed)
+    assert "; seeds fitted in 2 blocks: (0–2), (3, 4) (free fits); " in made_how(apart, "sums")
     contrast = with_blocks(contrast_atlas(), [0], [1])
     assert "| 2 (seeds fitted in 2 blocks: (0), (1)) |" in report_markdown(contrast)

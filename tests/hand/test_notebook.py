@@ -35,6 +35,8 @@ def test_an_atlas():
 def test_a_large_and_an_empty_one():
     large = np.full((60, 60), 0.9)
     assert "too large" in atlas_of({"sums": {0: (large, large)}})._repr_html_()
+    single = atlas_of({"sums": {0: (large[:1, :1], large[:1, :1])}})
+    assert ": 1 head in 1 layer<" in single._repr_html_()
     empty = atlas_of({"sums": {0: (large[:2, :2], large[:2, :2])}})
     empty._fits.clear()
     assert "nothing is finished yet" in empty._repr_html_()

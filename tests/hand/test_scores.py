@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headatlas import AtlasError, UnknownNameError
+from headatlas.atlas.agreement import held_out_summary
+from headatlas.atlas.interval import Interval
 from support.atlases import atlas_of, spec_of
 
 #             facilitating  interfering  irrelevant  anomaly  unclear
@@ -76,6 +79,30 @@ def test_holes_are_no_heads():
 def test_one_seed_has_no_interval():
     shares = atlas_of({"sums": {0: (HIGH, LOW)}}).summary("sums").per_seed
     assert all(share.low is None and share.high is None for share in shares.values())
+
+
+def test_equal_shares_have_no_interval():
+    """In a small model three seeds often have as many heads of a role; that does not make the share certain."""
+    seeds = dict.fromkeys(range(3), (HIGH, LOW))
+    assert atlas_of({"sums": seeds}).summary("sums").per_seed["facilitating"] == Interval(pytest.approx(0.4))
+
+
+def test_the_gain_varies_with_items_and_seeds():
+    """Gains of 1, 2, 3, 4 nats with one seed, of 3, 4, 5, 6 with the other. The means over seeds have the
+    variance 5/3 over four items, and a mean of four 5/12; the means over items have the variance 2, and a mean
+    of two 1, with one degree of freedom."""
+    before = np.full(4, 9.0)
+    baseline = {"rows": 4, "groups": [0, 1, 2, 3], "held_out_nll": before.tolist()}
+    fits = [{"held_out_nll": (before - gains).tolist()} for gains in ([1, 2, 3, 4], [3, 4, 5, 6])]
+    gain = held_out_summary(baseline, {"retain": fits})["gain"]["retain"]
+    degrees = 1 / ((5 / 17) ** 1.5 / 3 + (12 / 17) ** 1.5 / 1)
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(5 / 12 + 1)
+    assert (gain.mean, gain.low, gain.high) == pytest.approx((3.5, 3.5 - half, 3.5 + half))
+    alone = held_out_summary(baseline, {"retain": fits[:1]})["gain"]["retain"]
+    half = stats.t.ppf(0.975, 3) * np.sqrt(5 / 12)
+    assert (alone.mean, alone.low, alone.high) == pytest.approx((2.5, 2.5 - half, 2.5 + half))
+    one_group = {**baseline, "groups": [0, 0, 0, 0]}
+    assert held_out_summary(one_group, {"retain": fits})["gain"]["retain"] == Interval(3.5)
 
 
 def test_one_seed_has_no_correlation():

@@ -14,13 +14,15 @@ from scipy import stats
 from headatlas.atlas import Atlas
 from headatlas.atlas.finding import Heads
 from headatlas.atlas.findings import _first_layer, _welch, depth_trend
-from headatlas.atlas.interval import Interval, bootstrap, t_interval
+from headatlas.atlas.interval import Interval, Spread, bootstrap, jackknife, spread_interval, t_interval
 from headatlas.atlas.statistics import (
     concentration,
     correlation_interval,
+    depth_correlation_interval,
     difference_interval,
     holm,
     jaccard,
+    layer_correlation_interval,
     permutation_p,
     rank_correlation,
     shuffled_correlation,
@@ -71,10 +73,58 @@ def test_t_interval_against_scipy():
     assert (found.low, found.high) == (pytest.approx(exact.low), pytest.approx(exact.high))
 
 
-def test_the_bootstrap_of_a_constant_and_of_what_is_not_always_defined():
-    assert bootstrap(5, lambda places: 2.0).low == 2.0
-    some = bootstrap(4, lambda places: np.nan if len(set(places)) < 3 else 1.0)
-    assert (some.low, some.high) == (1.0, 1.0)
+def test_values_that_do_not_vary_have_no_interval():
+    """Three equal shares, or equal items, do not show how much a share or an item varies: [x to x] covers
+    nothing but x."""
+    assert t_interval([0.3, 0.3, 0.3]) == Interval(pytest.approx(0.3))
+    assert spread_interval(0.3, [Spread(0.0, 2), Spread(0.0, 11)]) == Interval(0.3)
+    assert jackknife(12, lambda index: 0.3) == Interval(0.3)
+    assert bootstrap(12, lambda index: 0.3, draws=50) == Interval(0.3)
+    assert spread_interval(0.3, [Spread(0.0, 2), Spread(0.01, 11)]).low < 0.3
+
+
+def test_the_bootstrap_of_what_is_not_always_defined():
+    """The range of four values is NaN where fewer than three of them are drawn."""
+    values = np.arange(4.0)
+    some = bootstrap(4, lambda places: np.nan if len(set(places)) < 3 else float(np.ptp(values[places])))
+    assert (some.mean, some.low, some.high) == (3, 2, 3)
+
+
+def test_an_interval_over_layers_against_scipy():
+    """The jackknife over layers of Fisher's z of scipy's correlation."""
+    layers = np.repeat([0, 1, 2, 5], [3, 2, 4, 3])
+    first, second = np.random.default_rng(1).normal(size=(2, 12))
+
+    def transformed(index):
+        return float(np.arctanh(stats.spearmanr(first[index], second[index]).statistic))
+
+    expected = jackknife(12, transformed, groups=layers)
+    found = layer_correlation_interval(first, second, layers)
+    assert found.mean == pytest.approx(stats.spearmanr(first, second).statistic)
+    assert np.arctanh([found.low, found.high]) == pytest.approx([expected.low, expected.high])
+    assert layer_correlation_interval(first, second, np.zeros(12)).low is None
+
+
+def test_the_ends_of_the_depth_do_not_widen_the_interval_of_a_trend():
+    """Without noise between layers the correlation with depth changes only because layers are left out. It
+    changes most without the first or the last; that says nothing about another model with these layers."""
+    layers = np.repeat(np.arange(12), 8)
+    values = layers + np.tile(np.linspace(-5, 5, 8), 12)  # the same scatter in every layer
+    over_layers = layer_correlation_interval(layers, values, layers)
+    with_depth = depth_correlation_interval(layers, values)
+    assert with_depth.mean == over_layers.mean == pytest.approx(stats.spearmanr(layers, values).statistic)
+    assert over_layers.low < with_depth.low < with_depth.mean < with_depth.high < over_layers.high
+    assert with_depth.high - with_depth.low < 0.5 * (over_layers.high - over_layers.low)
+    no_trend = depth_correlation_interval(layers, np.random.default_rng(0).normal(size=96))
+    assert no_trend.low < 0 < no_trend.high
+    assert depth_correlation_interval(np.zeros(4), np.arange(4)).low is None
+
+
+def test_the_interval_of_a_depth_trend_is_over_layers():
+    """It was that of the permutation test: it covered zero exactly where the test did not reject."""
+    places = Heads(Atlas(spec_of(*[8] * 12), [], []))
+    values = places.layers + np.random.default_rng(0).normal(scale=8, size=96)
+    assert depth_trend(places, values, 999)[0] == depth_correlation_interval(places.layers, values)
 
 
 def test_a_permutation_test_by_hand():
@@ -108,6 +158,13 @@ def test_intervals_invert_their_tests():
         for interval in (correlation_interval(observed, null), difference_interval(observed, null)):
             assert (interval.low > 0) == is_significant and interval.low < observed < interval.high
     assert correlation_interval(1.0, null).high <= 1
+
+
+@pytest.mark.parametrize("interval", [correlation_interval, difference_interval])
+def test_few_permutations_give_no_interval(interval):
+    """Two of 16 heads in layers of four have 16 places: none of them lies outside of 95 %."""
+    assert interval(0.2, np.repeat(np.linspace(-0.5, 0.5, 16), 50)) == Interval(0.2)
+    assert interval(0.2, np.repeat(np.linspace(-0.5, 0.5, 41), 50)).low is not None
 
 
 def test_ranks():

@@ -22,7 +22,16 @@ from headatlas.atlas import (
     validation_name,
 )
 from headatlas.atlas import retest as retested
-from headatlas.atlas.records import EffectMap, Run
+from headatlas.atlas.published import (
+    PUBLISHED_DATA,
+    PUBLISHED_RELATIONS,
+    PUBLISHED_SEEDS,
+    are_published_relations,
+    compares_with_paper,
+    has_papers_data,
+)
+from headatlas.atlas.records import EffectMap, Run, ScoreMap
+from headatlas.task import builtin_relations, load_relation, load_task
 from support.atlases import atlas_of, spec_of
 
 
@@ -77,9 +86,9 @@ def test_areas():
     assert found.difference("gating", "half").mean == pytest.approx(0.25)
     table = found.table()
     assert table["method"].tolist() == ["better", "gating", "half", "random"]
-    # both items have the same faithfulness, so whichever are drawn, the areas are the same
+    # both items have the same faithfulness, so they do not show how much it varies
     one = table[table["method"] != "random"]
-    assert one["sufficiency_low"].tolist() == pytest.approx(one["sufficiency_high"].tolist())
+    assert one[["sufficiency_low", "sufficiency_high"]].isna().all(axis=None)
     # the gap is 4 nats in the first item and 8 in the second: areas in nats are 6 times the normalized ones
     assert table["sufficiency_nats"].tolist() == pytest.approx((6 * table["sufficiency"]).tolist())
     assert table["necessity_nats"].tolist() == pytest.approx((6 * table["necessity"]).tolist())
@@ -151,8 +160,8 @@ def with_validation(check):
     about = {
         "task": "t",
         "methods": list(check.methods),
-        "counts": [0, 2, 4],
-        "heads": 4,
+        "counts": list(check.counts),
+        "heads": check.heads,
         "facts": check.facts,
     }
     made.notes[validation_name("t")] = (arrays, about)
@@ -168,6 +177,24 @@ def test_findings_in_nats_say_why():
     assert any("not normalized" in doubt.text for doubt in doubts(with_validation(inverted()), "t"))
     usual = {one.about: one for one in find(with_validation(validation(**CURVES)))}
     assert "sufficient to 0.75" in usual["t, gating"].text and "+4.50" in usual["t, gating"].text
+
+
+def test_ablation_in_a_model_of_fewer_than_ten_heads_names_a_head():
+    """5 % of 6 heads is no head: the finding takes one, and says so instead of "the first 0 %"."""
+    losses = np.ones((1, 3, 6))
+    off = np.broadcast_to(np.array([1.0, 1.5, 2.0])[:, None], (2, 3, 3, 6))
+    check = Validation(
+        "t", ("gating",), (0, 1, 6), 6, losses, losses, losses, losses, off, off[:, 0], {}
+    )  # fmt: skip
+    high = np.full((2, 3), 0.9)
+    made = atlas_of({"t": {0: (high, high), 1: (high, high)}})
+    made.notes = with_validation(check).notes
+    found = [one for one in find(made) if one.topic == "ablation"]
+    assert [one.text.split(", ")[1] for one in found] == [
+        f"without the first 1 of 6 heads by {order}"
+        for order in ("facilitation", "irrelevance", "interference")
+    ]
+    assert all(one.value == pytest.approx(-0.5) and " 0 %" not in one.text for one in found)
 
 
 def test_items_of_a_group_are_drawn_together():
@@ -226,6 +253,19 @@ def test_the_change_at_one_share():
     assert found.change("facilitation", 0).mean == 0
 
 
+def test_one_group_cannot_tell_whether_the_gap_is_positive():
+    """Items of one group gain 4 and 8 nats from all heads: the gap is clearly positive in these items, but
+    another group may differ. It was called "not clearly better"."""
+    found = replace(validation(**CURVES), facts={"groups": [0] * validation(**CURVES).items})
+    assert found.gap.low is None and not found.is_normalized and found.gap.mean == pytest.approx(6)
+    assert "+6.00 nats better than no heads on the held-out items, but one group cannot tell" in (
+        found.why_not_normalized()
+    )
+    assert found.interval_words() == "" and {line["varies"] for line in found.records()} == {""}
+    same = replace(found, keep=np.ones_like(found.keep), facts={})
+    assert "+0.00 nats" in same.why_not_normalized() and "do not vary" in same.why_not_normalized()
+
+
 def test_no_difference_between_none_and_all():
     assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 3.0)).all()
     assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 2.0)).all()
@@ -252,7 +292,11 @@ def test_by_seeds():
     assert found.loc[2, "any_interfering"] == 0.25 and found.loc[2, "always_interfering"] == 0
     # one seed: a quarter and a half facilitate
     assert found.loc[1, "always_facilitating"] == found.loc[1, "any_facilitating"] == pytest.approx(0.375)
-    assert found.loc[2, "facilitation_with_all"] == 1 and np.isnan(found.loc[2, "facilitation_with_others"])
+    assert np.isnan(found.loc[2, "facilitation_with_others"])
+    # a mean over seeds agrees with one that contains it, so there is no such column
+    assert {name for name in found.columns if "_with_" in name} == {
+        "facilitation_with_others", "interference_with_others"
+    }  # fmt: skip
     wanted = stats.spearmanr([0.9, 0.1, 0.1, 0.1], [0.9, 0.8, 0.1, 0.1]).statistic
     assert found.loc[1, "facilitation_with_others"] == pytest.approx(wanted)
     assert found["choices"].tolist() == [2, 1]
@@ -436,6 +480,21 @@ def test_heads_that_mediation_names():
     assert named_by_mediation(effects, low) == []  # one head alone has no spread to test
 
 
+def test_heads_without_an_effect_are_left_out_of_the_mediation_test():
+    """An imported table may lack heads: the finding is that of the others, and says how many are missing."""
+    low = np.random.default_rng(0).uniform(0.1, 0.6, size=(12, 8))
+    effects = np.zeros((12, 8))
+    effects[3, 1] = effects[7, 2] = 1
+    low[3, 1], low[7, 2] = 0.9, 0.8
+    effects[3, 0] = effects[5, 5] = np.nan
+    (finding,) = named_by_mediation(effects, low)
+    expected = np.mean([0.9 - low[3, 1:].mean(), 0.8 - low[7].mean()])
+    assert finding.value == pytest.approx(expected, abs=1e-5)
+    assert "2 heads without an effect left out" in finding.text
+    assert "where heads were patched was not recorded" in finding.text
+    assert named_by_mediation(np.full((12, 8), np.nan), low) == []
+
+
 def test_a_planted_gradient_and_overlap_are_found():
     """24 layers of 8: facilitation grows with depth; both tasks use the same heads."""
     draw = np.random.default_rng(0)
@@ -459,37 +518,140 @@ def with_facts(atlas, facts):
     return Atlas(atlas.spec, runs, [fit for some in atlas._fits.values() for fit in some.values()])
 
 
-HUB = {"spec": {"source": {"hub": "owner/data"}}}
+def paper_facts(task="paper/math", **changes):
+    """What an atlas stores about a task of the paper; `changes` of its source."""
+    spec = PUBLISHED_DATA[task]
+    return {"spec": {**spec, "source": {**spec["source"], **changes}, "about": "the words are free"}}
+
+
+def with_facts_of_each(atlas, facts):
+    """The same atlas; `facts`: task -> facts about it."""
+    runs = [replace(run, task_facts=facts[run.task]) for run in atlas.runs.values()]
+    return Atlas(atlas.spec, runs, [fit for some in atlas._fits.values() for fit in some.values()])
+
+
+def ten_seeds():
+    draw = np.random.default_rng(0)
+    low = draw.uniform(0.05, 0.95, size=(10, 12, 8))
+    return {seed: (np.full((12, 8), 0.95), low[seed]) for seed in range(10)}
 
 
 def test_published_figures_stand_beside_the_papers_data_alone():
     """Ten seeds of `paper/math` and `paper/syntax`; with fewer seeds Always and Any mean something else."""
-    draw = np.random.default_rng(0)
-    low = draw.uniform(0.05, 0.95, size=(10, 12, 8))
-    seeds = {seed: (np.full((12, 8), 0.95), low[seed]) for seed in range(10)}
-    papers = atlas_of({"paper/math": seeds, "paper/syntax": seeds})
-    found = {one.about: one for one in find(with_facts(papers, HUB))}
+    seeds = ten_seeds()
+    facts = {task: paper_facts(task) for task in ("paper/math", "paper/syntax")}
+    papers = with_facts_of_each(atlas_of(dict.fromkeys(facts, seeds)), facts)
+    found = {one.about: one for one in find(papers)}
     assert "Llama-3 1B 38.3 %" in found["paper/math, always, facilitation"].published
     assert "Llama-3 1B +37.1" in found["paper/math − paper/syntax"].published
     assert "read off the figures" in found["paper/math, facilitation in any seed"].published
     few = {seed: seeds[seed] for seed in range(3)}
     others = atlas_of({"paper/math": few, "math": seeds, "mine": seeds})
-    found = {one.about: one for one in find(with_facts(others, HUB))}
-    assert found["paper/math, always, facilitation"].published.startswith("none: the paper has 10 seeds")
-    assert found["math, any, facilitation"].published.startswith("none: paper/math is another data set")
+    found = {one.about: one for one in find(with_facts(others, paper_facts()))}
+    assert found["paper/math, always, facilitation"].published == "none: the paper has 10 seeds"
+    assert found["math, any, facilitation"].published == "none: paper/math is another data set of this name"
     assert found["mine, any, facilitation"].published is None
     assert all((one.published or "none").startswith("none") for one in found.values())
 
 
 @pytest.mark.parametrize(
-    "facts", [{}, {**HUB, "imported_from": "t.csv"}, {"spec": {"source": {"file": "math.jsonl"}}}]
+    "facts",
+    [
+        {},
+        {"spec": None},
+        {**paper_facts(), "imported_from": "t.csv"},
+        {"spec": {"source": {"file": "math.jsonl"}, "shortest": 55050}},
+        paper_facts(hub="someone/other"),
+        paper_facts(split="train_2M"),
+        paper_facts(configs=["other"]),
+        {"spec": {**paper_facts()["spec"], "shortest": None}},
+    ],
 )
-def test_a_table_or_a_file_that_is_named_like_the_papers_task_is_not_its_data(facts):
-    draw = np.random.default_rng(0)
-    low = draw.uniform(0.05, 0.95, size=(10, 12, 8))
-    seeds = {seed: (np.full((12, 8), 0.95), low[seed]) for seed in range(10)}
-    findings = find(with_facts(atlas_of({"paper/math": seeds, "paper/syntax": seeds}), facts))
-    assert all((one.published or "none").startswith("none") for one in findings)
+def test_another_data_set_that_is_named_like_the_papers_task_is_not_its_data(facts):
+    atlas = with_facts(atlas_of({"paper/math": ten_seeds()}), facts)
+    assert not has_papers_data(atlas, "paper/math") and not compares_with_paper(atlas, "paper/math")
+    findings = {one.about: one for one in find(atlas)}
+    assert all((one.published or "none").startswith("none") for one in findings.values())
+    published = findings["paper/math, always, facilitation"].published
+    assert published == "none: this is another data set than the paper's math"
+
+
+@pytest.mark.parametrize("task", sorted(PUBLISHED_DATA))
+def test_the_papers_data_are_those_of_the_built_in_task(task):
+    """What `map` stores about the built-in task compares with the paper, with the paper's number of seeds."""
+    facts = {"spec": load_task(task).spec.to_json()}
+    seeds = ten_seeds()
+    made = with_facts(atlas_of({task: seeds}), facts)
+    assert len(seeds) == PUBLISHED_SEEDS and compares_with_paper(made, task)
+    fewer = with_facts(atlas_of({task: {seed: seeds[seed] for seed in range(9)}}), facts)
+    assert has_papers_data(fewer, task) and not compares_with_paper(fewer, task)
+
+
+def with_relations(relations, layers=32):
+    """An atlas of relations, (name, category, licence), each of which the first head of a layer promotes."""
+    runs, scores = [], []
+    for place, (name, category, licence) in enumerate(relations):
+        values = np.zeros((2, layers, 2))
+        values[0, place % layers, 0] = 0.5
+        runs.append(Run("relations", name, "id", {"category": category, "licence": licence}))
+        scores.append(ScoreMap("relations", name, "id", values, {"category": category, "kind": "static"}))
+    return Atlas(spec_of(*[2] * layers), runs, [], scores=scores)
+
+
+KNOWLEDGE = [(name, "knowledge", "CC0-1.0") for name in ("country-capital", "country-language")]
+COPYING = ("copying", "algorithmic", "CC0-1.0")
+
+
+def test_published_categories_stand_beside_the_published_relations_alone():
+    own = ("my-facts", "knowledge", None)
+    file = ("country-language", "knowledge", None)  # named like a built-in list; a file states no licence
+    found = {(one.topic, one.about): one for one in find(with_relations([*KNOWLEDGE, COPYING]))}
+    assert found["categories", "knowledge"].published == "from layer 18 of 32 on"
+    assert found["several", "categories"].published == "few heads have 2 or 3"
+    for foreign in ([*KNOWLEDGE, own], [KNOWLEDGE[0], file], [own]):
+        found = {(one.topic, one.about): one for one in find(with_relations([*foreign, COPYING]))}
+        assert (
+            found["categories", "knowledge"].published is None
+            and found["several", "categories"].published is None
+        )
+        assert found["categories", "algorithmic"].published == "from layer 18 of 32 on"
+
+
+def test_published_layers_of_32_are_of_other_models():
+    found = {(one.topic, one.about): one for one in find(with_relations([*KNOWLEDGE, COPYING], layers=8))}
+    assert found["categories", "knowledge"].published == "of other models: from layer 18 of 32 on"
+    assert found["categories", "knowledge"].text.startswith(
+        "90 % of the 2 heads of category knowledge lie in layer 0 of 8"
+    )
+
+
+def test_the_published_relations_are_the_built_in_ones():
+    built_in = [load_relation(name) for name in builtin_relations()]
+    assert {one.name for one in built_in if one.published} == PUBLISHED_RELATIONS
+    published = [one for one in built_in if one.published]
+    made = with_relations([(one.name, one.category, one.licence) for one in published])
+    assert are_published_relations(made, made.relations)
+
+
+def test_a_category_named_other_is_not_the_other_heads():
+    found = {
+        (one.topic, one.about): one
+        for one in find(with_relations([(f"r{n}", "other", None) for n in range(14)]))
+    }
+    assert found["categories", "other"].text.startswith(
+        "90 % of the 14 heads of category other lie in layer 1 of 32"
+    )
+    assert found["categories", "other"].published is None
+
+
+def test_one_of_each_is_not_plural():
+    """One head, one seed, one test."""
+    one = atlas_of({"a": {0: (np.full((1, 1), 0.9), np.full((1, 1), 0.1))}})
+    page = report_markdown(one)
+    assert "1 head in 1 layer; a (1 seed); 0 relations." in page
+    assert "permutation" not in page and "Holm" not in page
+    (test,) = [finding for finding in find(atlas()) if finding.about == "a − b"]
+    assert "p: 1 permutation or Welch test with these units" in report_markdown(atlas(), [test])
 
 
 def test_held_out_losses_are_findings():
@@ -542,8 +704,6 @@ def test_importance_of_gating_is_facilitation_less_interference():
 
 def asking(low, score):
     """An atlas with a task that asks for the relation "double", which has these scores."""
-    from headatlas.atlas import Atlas, ScoreMap
-
     high = np.full(low.shape, 0.95)
     plain = atlas_of({"relation:double": dict.fromkeys((0, 1), (high, low))})
     runs = [
@@ -568,6 +728,10 @@ def test_the_causal_view_and_that_of_the_weights():
     assert f"of {strong.sum()} promoting heads, {(strong & always).sum()} facilitate" in found.text
     (other,) = [one for one in find(asking(low, draw.uniform(size=low.shape))) if one.topic == "joined"]
     assert abs(other.value) < 0.3 and other.p > 0.01
+    holed = low * 0.5
+    holed[0, 0] = np.nan
+    (incomplete,) = [one for one in find(asking(low, holed)) if one.topic == "joined"]
+    assert incomplete.value == pytest.approx(1) and "1 head without a score left out" in incomplete.text
     # what depth alone explains is no agreement: heads of a layer differ by noise alone
     depth = np.repeat(np.linspace(0.1, 0.9, 12)[:, None], 8, axis=1)
     noisy = [np.clip(depth + draw.normal(0, 0.02, depth.shape), 0, 1) for _ in range(2)]

@@ -10,9 +10,9 @@ shapes).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations, count, permutations, product
 from math import comb, factorial, prod
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.doubts import LEAST_SEEDS
 from headatlas.atlas.finding import plural
 from headatlas.atlas.interval import Interval, jackknife
 from headatlas.atlas.scores import ROLE_WORDS, SCORES, THRESHOLD, roles_of
@@ -135,6 +136,13 @@ def compare_atlases(
         if not _can_reach(factorial(layers)):
             test = f"no p: {plural(layers, 'layer')} cannot give p < {_LEVEL}, 5 can"
         verdict = "different shapes have no heads in common, so seeds do not say how much the two may differ"
+        if missing := _with_one_seed(
+            [len(atlas.seeds(name)) for atlas, name in zip(atlases, tasks, strict=True)]
+        ):
+            verdict += (
+                f"; {missing}: how much a profile varies between seeds cannot be said; {LEAST_SEEDS} seeds "
+                "in each, as in the smallest preset, show it"
+            )
         return Comparison(
             names, tasks, False, correlation, p, None, None, None, None, [], profiles, None, test, verdict,
             shared=shared,
@@ -244,8 +252,9 @@ def _can_reach(arrangements: int) -> bool:
 class _Agreement:
     """Shares of heads with the same role in pairs of seeds, within each of two atlases and between them.
 
-    Pairs of the same seed number are left out between atlases: such seeds draw the same items in the same
-    order, so that they agree more than two seeds do.
+    Pairs of the same seed number are left out between atlases: such seeds begin at the same gates, and draw
+    the same items in the same order if the tasks have the same rows, so that they agree more than two seeds
+    do.
     """
 
     def __init__(self, first: xr.DataArray, second: xr.DataArray) -> None:
@@ -303,7 +312,7 @@ class _Agreement:
             return is_second
 
         yield self._is_second
-        if self._number_of_splits() <= PERMUTATIONS:
+        if _number_of_splits(*self._seeds) <= PERMUTATIONS:
             every = product(product((1, 0), repeat=len(pairs)), combinations(single.tolist(), second))
             for one in (split(flips, chosen) for flips, chosen in every):
                 if (one != self._is_second).any():
@@ -314,60 +323,83 @@ class _Agreement:
             drawn = chance.permutation(single)[:second].tolist()
             yield split(chance.integers(2, size=len(pairs)).tolist(), drawn)
 
-    def _number_of_splits(self) -> int:
-        twice = len(set(self._seeds[0]) & set(self._seeds[1]))
-        return int(2**twice * comb(len(self._number) - 2 * twice, len(self._seeds[1]) - twice))
-
     def _p(self) -> float | None:
         """The p of seeds of both being less alike than seeds of one; None if it cannot reach the level."""
-        if self.between is None or min(len(seeds) for seeds in self._seeds) < 2:
-            return None
-        count = self._number_of_splits()
-        # exchanging two atlases of the same size changes nothing, so that two splits are always as far out
-        if (2 if len(self._seeds[0]) == len(self._seeds[1]) else 1) / count >= _LEVEL:
+        if not _can_test_seeds(*self._seeds):
             return None
         excess = self._excess(np.array(list(self._splits())))  # the observed one comes first
         return tail_p(float(excess[0]), excess[1:], "more")
 
     def verdict(self) -> str:
         """Whether the two differ more than two seeds do, or what is missing to say it."""
-        missing = [
-            f"the {which} has one seed" for which, part in zip(("first", "second"), self.within, strict=True)
-            if part is None
-        ]  # fmt: skip
-        if missing or self.between is None:
-            missing = missing or ["both have only seeds with the same numbers"]
+        missing = _with_one_seed([len(seeds) for seeds in self._seeds])
+        if missing:
             return (
-                f"{' and '.join(missing)}: whether the two differ more than two seeds do cannot be said; "
-                "4 seeds in each are enough"
+                f"{missing}: whether the two differ more than two seeds do cannot be said; "
+                f"{_enough_seeds(*self._seeds)}"
             )
         direction = "more" if self._excess(self._is_second[None])[0] > 0 else "no more"
         if self.p is None:
             return (
-                f"the two differ {direction} than two seeds do, on average; too few seeds to test it (4 with "
-                "different numbers or 6 with the same numbers in each are enough)"
+                f"the two differ {direction} than two seeds do, on average; too few seeds to test it "
+                f"({_enough_seeds(*self._seeds)})"
             )
         if self.p < _LEVEL:
             return f"the two differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
         return f"the two do not clearly differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
 
 
+def _number_of_splits(first: Collection[int], second: Collection[int]) -> int:
+    """Ways to deal these seeds out to two atlases of these sizes; a number that both have stays in both."""
+    twice = len({*first} & {*second})
+    return int(2**twice * comb(len(first) + len(second) - 2 * twice, len(second) - twice))
+
+
+def _can_test_seeds(first: Collection[int], second: Collection[int]) -> bool:
+    """True if the p of these seeds can be smaller than the level."""
+    # exchanging two atlases of the same size changes nothing, so that two splits are always as far out
+    most_extreme = 2 if len(first) == len(second) else 1
+    return min(len(first), len(second)) > 1 and most_extreme / _number_of_splits(first, second) < _LEVEL
+
+
+def _enough_seeds(first: Collection[int], second: Collection[int]) -> str:
+    """The seeds to add for a test. `map --seeds N` makes seeds 0 to N - 1, so they are counted from 0."""
+    number = next(
+        number for number in count(2) if _can_test_seeds({*first, *range(number)}, {*second, *range(number)})
+    )
+    lacking = [
+        f"the {which}" for which, seeds in (("first", first), ("second", second))
+        if not {*range(number)} <= {*seeds}
+    ]  # fmt: skip
+    return f"seeds 0 to {number - 1} in {lacking[0] if len(lacking) == 1 else 'both'} are enough"
+
+
+def _with_one_seed(counts: Sequence[int]) -> str:
+    """Which of the two has one seed; empty if neither has."""
+    alone = [f"the {which}" for which, number in zip(("first", "second"), counts, strict=True) if number == 1]
+    return f"{' and '.join(alone)} {'has' if len(alone) == 1 else 'have'} one seed" if alone else ""
+
+
 def _shared(one: Atlas, other: Atlas, task: str, there: str) -> tuple[str, ...]:
     """What two maps have in common, so that they are not independent of each other."""
     runs = one.run(task), other.run(there)
     seeds = sorted(set(one.seeds(task)) & set(other.seeds(there)))
-    rows = [run.task_facts.get("content_hash") for run in runs]
-    notes = []
     if one is not other and runs[0].identity == runs[1].identity and runs[0].settings and seeds:
         return (f"both hold the same fits of {plural(len(seeds), 'seed')}: agreement says nothing",)
-    if rows[0] is not None and rows[0] == rows[1]:
-        notes.append("both were fitted on the same items")
-        if seeds:
-            numbers = ", ".join(map(str, seeds))
-            notes.append(
-                f"both have {'seed' if len(seeds) == 1 else 'seeds'} {numbers}: fits with the same seed draw "
-                "the same items"
-            )
+    rows = [run.task_facts.get("content_hash") for run in runs]
+    has_same_items = rows[0] is not None and rows[0] == rows[1]
+    notes = ["both were fitted on the same items"] if has_same_items else []
+    common = []
+    if one.spec.heads == other.spec.heads:  # the first gates depend on the seed, the shape and a range
+        ranges = [run.settings.get("resolved", {}).get("start") for run in runs]
+        same = "the same gates" if ranges[0] == ranges[1] else "gates from the same random draw"
+        common.append(f"begin at {same}")
+    if has_same_items:
+        common.append("draw the same items")
+    is_imported = any("imported_from" in run.task_facts for run in runs)  # its seeds may mean anything
+    if seeds and common and not is_imported:
+        numbers = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
+        notes.append(f"both have {numbers}: fits with the same seed {' and '.join(common)}")
     return tuple(notes)
 
 

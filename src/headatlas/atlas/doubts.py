@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.effects import COMPLETE
 from headatlas.atlas.finding import plural
-from headatlas.atlas.records import Run
+from headatlas.atlas.records import EffectMap, Run
+
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
 
 __all__ = [
     "LEAST_SEEDS",
@@ -29,8 +31,8 @@ __all__ = [
 #: updates and seeds of the smallest preset; tests compare them with `PRESETS`, which imports torch
 LEAST_UPDATES = {"free": 25, "pressed": 50}
 LEAST_SEEDS = 3
-#: fewer held-out items, groups of them, training rows, and random orders than these are doubtful
-_FEW_HELD_OUT, _FEW_GROUPS, _FEW_TRAINED, _FEW_DRAWS = 20, 10, 50, 39
+#: a result is doubtful with fewer measured items, groups of these, training items or random orders
+_FEW_ITEMS, _FEW_GROUPS, _FEW_TRAINED, _FEW_DRAWS = 20, 10, 50, 39
 #: a mean |G+ - G-| outside this range is doubtful
 _SEPARATION = (0.1, 0.95)
 #: correlation between seeds below which they disagree
@@ -52,13 +54,17 @@ def _percent(share: float) -> str:
 def _updates(free: int, pressed: int | None = None) -> str:
     least = " + ".join(str(LEAST_UPDATES[stage]) for stage in ("free", "pressed")[: 2 - (pressed is None)])
     return (
-        f"{_update_counts(free, pressed)} updates, fewer than any preset has ({least}): the gates still "
-        "depend on where they started; leave out --updates, or raise it"
+        f"{_update_counts(free, pressed)}, fewer than any preset has ({least}): the gates still depend on "
+        "where they started; leave out --updates, or raise it"
     )
 
 
 def _update_counts(free: int, pressed: int | None = None) -> str:
-    return str(free) if pressed is None else f"{free} + {pressed}"
+    return plural(free, "update") if pressed is None else f"{free} + {pressed} updates"
+
+
+def _effect_items(items: int, groups: int) -> str:
+    return plural(items, "distinct item") + (f" of {plural(groups, 'group')}" if groups < items else "")
 
 
 def _low_separation(separation: float, moving: float | None = None, few_updates: bool = False) -> str:
@@ -128,9 +134,13 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
         f"validated with {plural(draws, 'random order')}: their band holds fewer than 95 % of new orders; "
         f"raise --draws to {_FEW_DRAWS} or more"
     ),
+    "effect-items": lambda items, groups: (
+        f"effects measured on {_effect_items(items, groups)}: too few to tell small effects from noise; "
+        f"raise --items or --seeds, or add items{' of other groups' if groups < items else ''} to the task"
+    ),
     "completeness": lambda error, is_single: (
         f"integrated gradients miss the loss difference that they should add up to by {_percent(error)}: "
-        f"they have not converged; {'measure more items' if is_single else 'measure them in float32'}"
+        f"they have not converged; measure {'more items' if is_single else 'them again, into a new atlas'}"
     ),
 }
 
@@ -139,7 +149,7 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "chance": lambda **_: "model at chance",
     "retain-chance": lambda **_: "model at chance in the task to keep",
     "forget-chance": lambda **_: "model at chance in the task to forget",
-    "updates": lambda free, pressed=None: f"{_update_counts(free, pressed)} updates",
+    "updates": _update_counts,
     "seeds": lambda seeds: plural(seeds, "seed"),
     "imported-seeds": lambda seeds: plural(seeds, "seed"),
     "separation-low": lambda separation, **_: f"mean |G+ − G−| {separation:.2f}",
@@ -156,6 +166,7 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "validation-items": lambda items: f"validated on {items}",
     "not-normalized": lambda **_: "sufficiency in nats",
     "validation-draws": lambda draws: f"validated with {plural(draws, 'random order')}",
+    "effect-items": lambda items, groups: f"effects of {_effect_items(items, groups)}",
     "completeness": lambda error, **_: f"integrated gradients {_percent(error)} off",
 }
 
@@ -205,10 +216,11 @@ def doubts(atlas: Atlas, task: str) -> list[Doubt]:
     alike = summary.correlation.get("facilitation")
     if alike is not None and alike < _LITTLE_ALIKE:
         found.append(Doubt(f"{prefix}seeds-differ", {"correlation": alike}))
-    trained = run.task_facts.get("train_rows")
+    facts = run.task_facts
+    trained = facts.get("train_items", facts.get("train_rows"))  # older atlases count rows, copies included
     if trained is not None and trained < _FEW_TRAINED:
         found.append(Doubt("trained-items", {"items": int(trained)}))
-    if summary.held_out is not None and summary.held_out < _FEW_HELD_OUT:
+    if summary.held_out is not None and summary.held_out < _FEW_ITEMS:
         found.append(Doubt("held-out", {"items": summary.held_out}))
     elif summary.groups is not None and summary.groups < _FEW_GROUPS:
         found.append(Doubt("held-out-groups", {"groups": summary.groups}))
@@ -222,29 +234,44 @@ def _validation_doubts(atlas: Atlas, task: str, groups: int | None) -> list[Doub
     check = atlas.validation(task)
     found = []
     has_few_groups = groups is not None and groups < _FEW_GROUPS  # a doubt about all held-out figures
-    is_small = check.items < _FEW_HELD_OUT or check.independent < _FEW_GROUPS
+    is_small = check.items < _FEW_ITEMS or check.independent < _FEW_GROUPS
     if is_small and not has_few_groups:
         found.append(Doubt("validation-items", {"items": check.item_words()}))
     if not check.is_normalized:
         found.append(Doubt("not-normalized", {"reason": check.why_not_normalized()}))
     if len(check.by_chance) < _FEW_DRAWS:
         found.append(Doubt("validation-draws", {"draws": len(check.by_chance)}))
+    for method in check.named():
+        if (task, method) in atlas.effect_maps:
+            found += [doubt for doubt in effect_doubts(atlas, task, method) if doubt.key == "completeness"]
     return found
 
 
 def effect_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
     """Reasons to doubt the effects of single heads."""
-    found = [chance_doubt(run.baseline) for (_, name), run in atlas.runs.items() if name == task]
-    at_chance = next((doubt for doubt in found if doubt is not None), None)
-    doubts = [at_chance] if at_chance else []
+    runs = [atlas.run(task, method), *(run for (_, name), run in atlas.runs.items() if name == task)]
+    # Effects of older atlases have no baseline: that of the gates stands for it.
+    baseline = next((run.baseline for run in runs if run.baseline), {})
+    maps = [atlas.effect(task, method, int(seed)) for seed in atlas.effects(task, method)["seed"].values]
+    found = [chance_doubt(baseline), _effect_items_doubt(maps)]
     error = atlas.completeness_error(task, method)
     if error is not None and error > COMPLETE:
-        dtypes = {
-            atlas.effect(task, method, int(seed)).facts.get("dtype")
-            for seed in atlas.effects(task, method)["seed"].values
-        }
-        doubts.append(Doubt("completeness", {"error": error, "is_single": dtypes == {"float32"}}))
-    return doubts
+        dtypes = {one.facts.get("dtype") for one in maps}
+        found.append(Doubt("completeness", {"error": error, "is_single": dtypes == {"float32"}}))
+    return [doubt for doubt in found if doubt is not None]
+
+
+def _effect_items_doubt(maps: Sequence[EffectMap]) -> Doubt | None:
+    """A doubt if few items or groups were measured. None if a map does not name its items."""
+    measured = [one.per_item for one in maps if one.per_item is not None]
+    if len(measured) < len(maps):
+        return None
+    items, groups = (
+        len(np.unique(np.concatenate([getattr(one, name) for one in measured])))
+        for name in ("items", "groups")
+    )
+    is_small = items < _FEW_ITEMS or groups < _FEW_GROUPS
+    return Doubt("effect-items", {"items": items, "groups": groups}) if is_small else None
 
 
 def contrast_doubts(atlas: Atlas, name: str) -> list[Doubt]:
@@ -258,7 +285,7 @@ def contrast_doubts(atlas: Atlas, name: str) -> list[Doubt]:
         found.append(Doubt("moving", {"moving": moving}))
     for side in ("retain", "forget"):
         rows = run.baseline.get(f"{side}_rows")
-        if rows is not None and rows < _FEW_HELD_OUT:
+        if rows is not None and rows < _FEW_ITEMS:
             found.append(Doubt(f"{side}-held-out", {"items": int(rows)}))
     return [doubt for doubt in found if doubt is not None]
 
@@ -336,17 +363,21 @@ def made_how(atlas: Atlas, task: str) -> str:
 
 
 def seed_blocks_text(atlas: Atlas, task: str, method: str = "gating") -> str:
-    """Which seeds were fitted together, if that was more than one block; otherwise empty."""
-    blocks = {
-        tuple(together)
-        for seed in atlas.seeds(task, method)
-        for name in (("retain",) if method == "contrast" else ("retain", "remove"))
-        if (together := atlas.fit(task, seed, name, method).facts.get("seeds_together"))
-    }
-    if len(blocks) < 2:
-        return ""
-    listed = ", ".join(f"({_seed_range(block)})" for block in sorted(blocks))
-    return f"seeds fitted in {len(blocks)} blocks: {listed}"
+    """Which seeds were fitted together, if that was more than one block in any stage; otherwise empty."""
+    gates = atlas.gates(task, method)
+    recorded: list[str] = []
+    by_blocks: dict[str, list[str]] = {}
+    for name in gates["fit"].values.tolist():
+        facts = [atlas.fit(task, seed, name, method).facts for seed in gates["seed"].values.tolist()]
+        blocks = sorted({tuple(one["seeds_together"]) for one in facts if one.get("seeds_together")})
+        recorded += [name] if blocks else []
+        if len(blocks) > 1:
+            listed = ", ".join(f"({_seed_range(block)})" for block in blocks)
+            by_blocks.setdefault(f"seeds fitted in {len(blocks)} blocks: {listed}", []).append(name)
+    return "; ".join(
+        text if fits == recorded else f"{text} ({' and '.join(fits)} fits)"
+        for text, fits in by_blocks.items()
+    )
 
 
 def _seed_range(seeds: tuple[int, ...]) -> str:

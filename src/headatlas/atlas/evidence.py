@@ -6,7 +6,7 @@ import numpy as np
 
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.categories import IMPLEMENTS
-from headatlas.atlas.effects import describe_corruption
+from headatlas.atlas.effects import COMPLETE, describe_corruption
 from headatlas.atlas.finding import Finding, Heads, plural
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.published import compares_with_paper
@@ -70,14 +70,19 @@ def joined(atlas: Atlas, heads: Heads, task: str, threshold: float, permutations
         return []
     scores = heads.flat(atlas.relation_scores().sel(relation=relation, direction="promote"))
     helps = heads.flat(atlas.scores(task)["facilitation"].mean("seed"))
-    if np.isnan(scores).any():
-        return []
+    always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
+    is_scored = ~np.isnan(scores)
+    heads, helps, scores, always = (
+        heads.only(is_scored),
+        helps[is_scored],
+        scores[is_scored],
+        always[is_scored],
+    )
     rng = np.random.default_rng(0)
     orders = heads.within_layers(rng, permutations)
     rho, p = _layer_correlation(heads, helps, scores, orders)
     if np.isnan(rho.mean):
         return []
-    always = heads.flat(atlas.always(task)["facilitation"]) >= threshold
     strong = scores >= IMPLEMENTS
     both = np.flatnonzero(always & strong)
     expected = (always & strong[orders]).sum(axis=1).mean()
@@ -86,9 +91,19 @@ def joined(atlas: Atlas, heads: Heads, task: str, threshold: float, permutations
         f"{task}: within layers, facilitation and the score for {relation} have a rank correlation of "
         f"{rho.mean:.2f}{rho.brackets()}; of {plural(int(strong.sum()), 'promoting head')}, "
         f"{len(both)} facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by "
-        "chance with as many in each layer"
+        f"chance with as many in each layer{_left_out(is_scored, 'score')}"
     )
     return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
+
+
+def _left_out(is_known: np.ndarray, what: str) -> str:
+    """Say how many heads have no value and are not compared."""
+    missing = int((~is_known).sum())
+    return (
+        f"; {plural(missing, 'head')} without {'an' if what[0] in 'aeiou' else 'a'} {what} left out"
+        if missing
+        else ""
+    )
 
 
 def _layer_correlation(
@@ -173,7 +188,9 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
             gap = check.difference("gating", method)
             text = f"{gap.mean:+.2f}{gap.brackets('+.2f')} ({text})"
         about = f"{task}, gating − {method}"
-        text = f"{task}: gating − {method} = {text}"
+        error = atlas.completeness_error(task, method) if (task, method) in atlas.effect_maps else None
+        warning = "" if error is None or error <= COMPLETE else f"; {method} has not converged"
+        text = f"{task}: gating − {method} = {text}{warning}"
         findings.append(Finding("sufficiency", about, text, gap.mean, gap.low, gap.high))
     return findings
 
@@ -214,6 +231,10 @@ def mediated(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[F
         return []
     effect = heads.flat(atlas.importance(task, "mediate"))
     highest = heads.flat(atlas.any(task)["facilitation"])
+    is_measured = ~np.isnan(effect)
+    if not is_measured.any():
+        return []
+    heads, effect, highest = heads.only(is_measured), effect[is_measured], highest[is_measured]
     named = effect >= effect.mean() + _NAMED * effect.std()
     if named.sum() < 2:
         return []
@@ -223,11 +244,12 @@ def mediated(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[F
         return []  # every layer has one head, or one score
     gap = difference_interval(float(centered[named].mean()), null)
     corruption = describe_corruption(atlas.run(task, "mediate").settings.get("decides", {}))
+    corruption = corruption or "where heads were patched was not recorded"
     text = (
         f"{task}: the {int(named.sum())} heads that mediation names (effect at least {_NAMED} standard "
         f"deviations above the mean) have a facilitation of {highest[named].mean():.2f}, the others "
         f"{highest[~named].mean():.2f} (in the seed where it is highest); against the mean of their layers "
-        f"{gap.mean:+.2f}{gap.brackets('+.2f')}{f'; {corruption}' if corruption else ''}"
+        f"{gap.mean:+.2f}{gap.brackets('+.2f')}; {corruption}{_left_out(is_measured, 'effect')}"
     )
     return [
         Finding(

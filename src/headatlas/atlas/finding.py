@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas.atlas import Atlas
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
 
 __all__ = ["TOPICS", "Finding", "Heads", "plural"]
 
@@ -61,13 +63,21 @@ class Heads:
     """
 
     def __init__(self, atlas: Atlas) -> None:
-        places = [(head.layer, head.head) for head in atlas.spec]
-        self.layers, self.columns = (np.array(part) for part in zip(*places, strict=True))
-        self.count = len(places)
+        heads = np.array([(head.layer, head.head) for head in atlas.spec])
         self.width = atlas.spec.shape[1]
         self.depth = atlas.spec.layers
+        self._set(heads[:, 0], heads[:, 1])
+
+    def _set(self, layers: np.ndarray, columns: np.ndarray) -> None:
+        self.layers, self.columns, self.count = layers, columns, len(layers)
         #: heads per layer, of the layers that have heads, and the index among these of each head's layer
         _, self.layer_index, self.sizes = np.unique(self.layers, return_inverse=True, return_counts=True)
+
+    def only(self, chosen: np.ndarray) -> Heads:
+        """The heads for which `chosen` [head] is True; all arrays and orders are then of these."""
+        heads = copy(self)
+        heads._set(self.layers[chosen], self.columns[chosen])
+        return heads
 
     def flat(self, values: xr.DataArray) -> np.ndarray:
         """[head]: the values [layer, head] of the heads that the model has."""

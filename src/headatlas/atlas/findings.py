@@ -20,7 +20,14 @@ from headatlas.atlas.evidence import ablated, held_out, joined, mediated, stabil
 from headatlas.atlas.finding import TOPICS, Finding, Heads, plural
 from headatlas.atlas.imported import relations_of_one_origin
 from headatlas.atlas.interval import LEVEL, Interval, t_interval
-from headatlas.atlas.published import PUBLISHED_MODELS, PUBLISHED_SEEDS, PUBLISHED_SHARES, compares_with_paper
+from headatlas.atlas.published import (
+    PUBLISHED_MODELS,
+    PUBLISHED_SEEDS,
+    PUBLISHED_SHARES,
+    are_published_relations,
+    compares_with_paper,
+    has_papers_data,
+)
 from headatlas.atlas.scores import THRESHOLD
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
@@ -39,6 +46,8 @@ __all__ = ["depth_trend", "find"]
 _MOST = 0.9
 #: an adjusted p-value below it makes a trend certain; `_TREND` stands for the verb that depends on it
 _LEVEL, _TREND = 0.05, "{trend}"
+#: layers of the models whose categories are published
+_PUBLISHED_LAYERS = 32
 #: (score, verb) of the two roles that a task gives to heads
 _ROLES = (("facilitation", "facilitate"), ("interference", "interfere"))
 
@@ -132,8 +141,10 @@ def _published_share(atlas: Atlas, task: str, when: str, role: int) -> str | Non
         return None
     if not task.startswith("paper/"):
         return f"none: paper/{name} is another data set of this name"
+    if not has_papers_data(atlas, task):
+        return f"none: this is another data set than the paper's {name}"
     if not compares_with_paper(atlas, task):
-        return f"none: the paper has {PUBLISHED_SEEDS} seeds of its data set on the hub"
+        return f"none: the paper has {PUBLISHED_SEEDS} seeds"
     shares = [pair[role] for pair in PUBLISHED_SHARES[name][when]]
     listed = ", ".join(f"{model} {share:g} %" for model, share in zip(PUBLISHED_MODELS, shares, strict=True))
     return f"{listed} ({PUBLISHED_SEEDS} seeds)"
@@ -149,9 +160,7 @@ def _task_difference(atlas: Atlas, heads: Heads, first: str, second: str, thresh
     )
     published = None
     names = [task.removeprefix("paper/") for task in (first, second)]
-    if all(compares_with_paper(atlas, task) for task in (first, second)) and set(names) <= set(
-        PUBLISHED_SHARES
-    ):
+    if all(compares_with_paper(atlas, task) for task in (first, second)):
         pairs = zip(*(PUBLISHED_SHARES[name]["always"] for name in names), strict=True)
         gaps = [left[0] - right[0] for left, right in pairs]
         listed = zip(PUBLISHED_MODELS, gaps, strict=True)
@@ -278,20 +287,38 @@ def _categories(atlas: Atlas, heads: Heads, permutations: int) -> list[Finding]:
         return []
     implements = categories(scores).sel(direction="promote")
     names = [str(name) for name in implements["category"].values]
+    relations = {
+        name: scores["relation"].values[scores["category"].values == name].tolist() for name in names
+    }
+    is_published = {name: are_published_relations(atlas, relations[name]) for name in names}
     sets = {name: heads.flat(implements.sel(category=name)) for name in names}
     findings = []
     for name, chosen in sets.items():
         if chosen.any():
-            findings.append(_first_layer(heads, name, chosen, permutations))
+            published = _published_category(name, heads.depth) if is_published[name] else None
+            findings.append(_first_layer(heads, name, chosen, permutations, published))
             findings += _columns(heads, chosen, name, f"heads of category {name}", permutations)
     if len(names) > 1:
-        findings += _several_categories(heads, list(sets.values()), permutations)
+        published = "few heads have 2 or 3" if all(is_published.values()) else None
+        findings += _several_categories(heads, list(sets.values()), permutations, published)
     if is_imported:  # the paper scores relations in one way, the author of a table in any
         findings = [replace(one, text=f"{one.text} (imported scores)", published=None) for one in findings]
     return findings
 
 
-def _first_layer(heads: Heads, name: str, chosen: np.ndarray, permutations: int) -> Finding:
+def _published_category(name: str, layers: int) -> str | None:
+    """Where the heads of a category lie in the published models, which have 32 layers."""
+    published = {
+        "algorithmic": "from layer 18 of 32 on",
+        "knowledge": "from layer 18 of 32 on",
+        "linguistic": "over all layers, more with depth",
+    }.get(name)
+    return f"of other models: {published}" if published and layers != _PUBLISHED_LAYERS else published
+
+
+def _first_layer(
+    heads: Heads, name: str, chosen: np.ndarray, permutations: int, published: str | None = None
+) -> Finding:
     """The highest layer in or above which 90 % of the heads of a category lie. The test asks whether their
     mean depth is larger than with whole layers permuted."""
     layers = np.sort(heads.layers[chosen])
@@ -302,11 +329,6 @@ def _first_layer(heads: Heads, name: str, chosen: np.ndarray, permutations: int)
     same = np.unique(counts, return_counts=True)[1]
     arrangements = factorial(len(counts)) // prod(factorial(int(times)) for times in same)
     p = None if 1 / arrangements > _LEVEL else tail_p(observed, depths @ counts, "more")
-    published = {
-        "algorithmic": "from layer 18 of 32 on",
-        "knowledge": "from layer 18 of 32 on",
-        "linguistic": "over all layers, more with depth",
-    }.get(name)
     text = (
         f"90 % of the {plural(len(layers), 'head')} of category {name} lie in layer {first} of {heads.depth} "
         f"or above; mean layer {layers.mean():.1f}, in {plural(int((counts > 0).sum()), 'layer')}"
@@ -314,7 +336,9 @@ def _first_layer(heads: Heads, name: str, chosen: np.ndarray, permutations: int)
     return Finding("categories", name, text, first, p=p, published=published)
 
 
-def _several_categories(heads: Heads, sets: Sequence[np.ndarray], permutations: int) -> list[Finding]:
+def _several_categories(
+    heads: Heads, sets: Sequence[np.ndarray], permutations: int, published: str | None = None
+) -> list[Finding]:
     value = int((np.sum(sets, axis=0) >= 2).sum())
     rng = np.random.default_rng(0)
     shuffled = sum(chosen[heads.within_layers(rng, permutations)].astype(int) for chosen in sets)
@@ -324,4 +348,4 @@ def _several_categories(heads: Heads, sets: Sequence[np.ndarray], permutations: 
         f"heads with two or more categories: {value}; {null.mean():.1f} by chance with as many of each "
         "category in each layer"
     )
-    return [Finding("several", "categories", text, value, p=p, published="few heads have 2 or 3")]
+    return [Finding("several", "categories", text, value, p=p, published=published)]

@@ -1,10 +1,23 @@
-"""Figures of the papers, about other models. Only the `paper/` tasks have the data that they are about."""
+"""Figures of the papers, about other models. Only the `paper/` tasks have the data that they are about, and
+only the published relations the categories."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from headatlas.atlas.atlas import Atlas
 
-__all__ = ["PUBLISHED_MODELS", "PUBLISHED_SEEDS", "PUBLISHED_SHARES", "compares_with_paper"]
+__all__ = [
+    "PUBLISHED_DATA",
+    "PUBLISHED_MODELS",
+    "PUBLISHED_RELATIONS",
+    "PUBLISHED_SEEDS",
+    "PUBLISHED_SHARES",
+    "are_published_relations",
+    "compares_with_paper",
+    "has_papers_data",
+]
 
 #: seeds per model and task; Always falls and Any rises with their number
 PUBLISHED_SEEDS = 10
@@ -27,18 +40,67 @@ PUBLISHED_SHARES: dict[str, dict[str, tuple[tuple[float, float], ...]]] = {
 }
 
 
-def compares_with_paper(atlas: Atlas, task: str) -> bool:
-    """True if the task was fitted here on the paper's data, with the paper's number of seeds.
+#: task -> the settings that choose its records; tests compare them with the built-in tasks
+PUBLISHED_DATA: dict[str, dict[str, Any]] = {
+    "paper/syntax": {
+        "source": {
+            "hub": "tasksource/bigbench",
+            "configs": ["linguistic_mappings", "tense", "subject_verb_agreement"],
+            "split": "train",
+            "test_split": "validation",
+            "transform": "first_target",
+        },
+        "shortest": None,
+    },
+    "paper/commonsense": {
+        "source": {
+            "hub": "tau/commonsense_qa",
+            "split": "train",
+            "test_split": "validation",
+            "transform": "lettered_choices",
+        },
+        "shortest": None,
+    },
+    "paper/math": {
+        "source": {
+            "hub": "nvidia/OpenMathInstruct-2",
+            "split": "train_1M",
+            "columns": {"question": "problem", "solution": "generated_solution"},
+        },
+        "shortest": 55050,
+    },
+}
+#: the relations that make up the published categories; tests compare them with the built-in relations
+PUBLISHED_RELATIONS = frozenset(
+    {
+        "copying", "name-copying", "first-letter", "last-letter", "next-year",
+        "country-capital", "country-language", "object-superclass", "product-company", "work-location",
+        "antonym", "comparative", "superlative", "noun-pronoun", "past-tense", "homophone", "synonym",
+        "compound",
+        "english-french", "english-spanish",
+    }
+)  # fmt: skip
 
-    The number of seeds decides about Always and Any. A file or an imported table may have any name, so the
-    data must come from the hub.
-    """
+
+def has_papers_data(atlas: Atlas, task: str) -> bool:
+    """True if the task was fitted here on the records of the paper's task. A file, an imported table or
+    another data set on the hub may have any name."""
     facts = atlas.run(task).task_facts
-    source = facts.get("spec", {}).get("source")
-    return (
-        task.startswith("paper/")
-        and "imported_from" not in facts
-        and isinstance(source, dict)
-        and "hub" in source
-        and len(atlas.seeds(task)) == PUBLISHED_SEEDS
+    wanted, spec = PUBLISHED_DATA.get(task), facts.get("spec") or {}
+    if wanted is None or "imported_from" in facts:
+        return False
+    return all(spec.get(key) == value for key, value in wanted.items())
+
+
+def compares_with_paper(atlas: Atlas, task: str) -> bool:
+    """True if the task has the paper's data and number of seeds, which decides about Always and Any."""
+    return has_papers_data(atlas, task) and len(atlas.seeds(task)) == PUBLISHED_SEEDS
+
+
+def are_published_relations(atlas: Atlas, relations: Iterable[str]) -> bool:
+    """True if all of these are built-in lists of published relations. The licence tells a built-in list from
+    a file of the same name, which states none."""
+    return all(
+        name in PUBLISHED_RELATIONS and atlas.run(name, "relations").task_facts.get("licence") is not None
+        for name in relations
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 
-from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.atlas import Atlas, require_atlas
 from headatlas.atlas.contrasts import FIGURES, contrasts_of, summarize_contrast
 from headatlas.atlas.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
 from headatlas.atlas.effects import qualifications
@@ -30,8 +31,9 @@ SUFFICIENCY_WORDS = (
 )
 
 
-def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> str:
-    """What the atlas says, topic by topic."""
+def report_markdown(atlas: Atlas | str | Path, findings: Sequence[Finding] | None = None) -> str:
+    """What the atlas (or the one in a folder) says, topic by topic."""
+    atlas = require_atlas(atlas)
     found = find(atlas) if findings is None else list(findings)
     spec = atlas.spec
     tasks = [f"{task} ({plural(len(atlas.seeds(task)), 'seed')})" for task in atlas.tasks]
@@ -39,7 +41,7 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
     lines = [
         f"# {spec.name}",
         "",
-        f"{len(spec):,} heads in {plural(spec.layers, 'layer')}; "
+        f"{plural(len(spec), 'head')} in {plural(spec.layers, 'layer')}; "
         f"{', '.join(tasks) or 'no gated task'}; "
         f"{plural(len(atlas.relations), 'relation')}.",
         "",
@@ -47,9 +49,14 @@ def report_markdown(atlas: Atlas, findings: Sequence[Finding] | None = None) -> 
         "The units are seeds for shares of heads, whole layers for depth, "
         "heads within their layers for other statements about heads, and groups of held-out items together "
         "with rankings where heads are kept or switched off. "
-        f"p: {tests} permutation and Welch tests with these units; those of one question are adjusted "
-        "together (Holm), so that the chance of even one false alarm among them stays below 5 %. "
-        "Published findings are about other models.",
+        + (
+            f"p: {plural(tests, 'permutation or Welch test')} with these units; those of one question are "
+            "adjusted together (Holm), so that the chance of even one false alarm among them stays below "
+            "5 %. "
+            if tests
+            else ""
+        )
+        + "Published findings are about other models.",
     ]
     lines += _basis(atlas)
     for topic, question in TOPICS.items():

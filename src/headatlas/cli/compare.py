@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headatlas.cli.map import show_doubts
 from headatlas.cli.options import AsJson
 from headatlas.cli.show import show_table
 from headatlas.core import require_share
@@ -37,7 +38,7 @@ def compare(
 ) -> None:
     """Correlation, roles that changed, heads that changed most; of models of different shapes, by depth."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import compare_atlases, shared_tasks
+    from headatlas.atlas import compare_atlases, doubts, shared_tasks
     from headatlas.figure import plot_comparison, save_figure
 
     first = open_atlas(one)
@@ -50,6 +51,7 @@ def compare(
     if page is not None and second is first:
         raise RequestError("the page of an atlas compares its tasks already: 'headatlas page'.")
     found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
+    doubtful = [(doubts(first, here), doubts(second, there)) for here, there in pairs]
     written = []
     if out is not None:
         written.append(str(save_figure(plot_comparison(first, second, found[0]), out)))
@@ -58,11 +60,19 @@ def compare(
 
         written.append(str(write_page(first, page, other=second)))
     if as_json:
-        typer.echo(json.dumps([one.to_json() for one in found]))
+        as_data = [[[doubt.to_json() for doubt in side] for side in both] for both in doubtful]
+        rows = zip(found, as_data, strict=True)
+        typer.echo(json.dumps([{**one.to_json(), "doubts": both} for one, both in rows]))
         return
     console = Console(soft_wrap=True, highlight=False)
     for comparison in found:
         _show(console, comparison)
+    by_name = {}
+    for comparison, both in zip(found, doubtful, strict=True):
+        compared = zip(("first", "second"), comparison.names, comparison.tasks, both, strict=True)
+        for side, model, its_task, some in compared:
+            by_name[f"the {side} ({model}, {its_task})"] = some
+    show_doubts(console, by_name)
     for path in written:
         console.print(f"[dim]wrote {escape(path)}[/]")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -195,16 +194,24 @@ def _counts(atlas: Atlas) -> dict[str, dict[str, int]]:
     return found
 
 
+def _before_category(word: str) -> str:
+    """ "3 knowledge", "2 in 2 categories"; "14 of category other", as "14 other" would mean other heads."""
+    return "in " if word[0].isdigit() else "of category " if word == "other" else ""
+
+
 def _show_left_out(console: Console, rows: list[dict[str, Any]], atlas: Atlas, by_name: bool) -> None:
-    """How many pairs were left out for which reason; their words if asked for."""
-    counts: Counter[str] = Counter()
+    """How many pairs of which relations were left out for which reason; their words if asked for."""
+    counts: dict[str, list[str]] = {}
     for row in rows:
-        counts.update(row["left_out"])
+        for reason, count in row["left_out"].items():
+            counts.setdefault(reason, []).append(f"{row['relation']} {count:,}")
     if not counts:
         return
-    reasons = ", ".join(f"{count:,} {escape_unprintable(reason)}" for reason, count in counts.items())
-    hint = "" if by_name else "; --left-out names them"
-    console.print(f"[dim]pairs left out: {escape(reasons)}{hint}[/]")
+    hint = "" if by_name else " (--left-out names them)"
+    console.print(f"[dim]pairs left out{hint}:[/]")
+    for reason, relations_with_counts in counts.items():
+        line = f"  {reason}: {', '.join(relations_with_counts)}"
+        console.print(f"[dim]{escape(escape_unprintable(line))}[/]")
     for row in rows if by_name else ():
         for reason, pairs in atlas.left_out_pairs(row["relation"]).items():
             words = "; ".join(f"{source} → {target}" for source, target in pairs)
@@ -217,7 +224,8 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     import numpy as np
 
     title = (
-        f"\n[bold]{escape(check['relation'])}[/], accuracy on {check['questions']} questions with heads off:"
+        f"\n[bold]{escape(check['relation'])}[/], accuracy on {counted(check['questions'], 'question')} with "
+        "heads off:"
     )
     console.print(title)
     console.print(f"  [dim]its top heads, the best first: {', '.join(check['heads'])}[/]")
@@ -227,7 +235,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         table.add_column(str(step), justify="right")
     rows = {
         "  its top heads": check["top"],
-        f"  random heads ({len(check['random'])} draws)": np.mean(check["random"], axis=0),
+        f"  random heads ({counted(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
     if not check["controls"]:
@@ -275,7 +283,5 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
     if others > 0:
         console.print(f"[dim]with the {counted(others, 'relation')} that the atlas had before:[/]")
     for direction, counts in _counts(atlas).items():
-        words = ", ".join(
-            f"{count} {'in ' if word[0].isdigit() else ''}{word}" for word, count in counts.items()
-        )
+        words = ", ".join(f"{count} {_before_category(word)}{word}" for word, count in counts.items())
         console.print(f"heads that {direction} a relation (score ≥ 0.15): {words or 'none'}")

@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from headatlas.atlas import BINS, Atlas, Comparison
+from headatlas.atlas import BINS, Atlas, Comparison, doubts
 from headatlas.core import title_of
 from headatlas.figure.foot import Foot
 from headatlas.figure.headers import add_header, fit_headers
@@ -37,7 +37,7 @@ def plot_comparison(
     """What `compare_atlases` found."""
     if found.by_heads:
         return _maps(one, other, found, label, width)
-    return _profiles(found, label, colours, width)
+    return _profiles(one, other, found, label, colours, width)
 
 
 def _names(found: Comparison) -> list[str]:
@@ -58,6 +58,7 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
         f"Difference: the second less the first, from −2 to 2. {_agreement(found, 'over heads')}"
         f"{100 * (found.same or 0):.0f} % of the heads have the same role in both.",
         *_verdict(found),
+        *_doubts(one, other, found),
     ]
     foot = Foot.of((), caption, width)
     sheet = Sheet(1, 3, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
@@ -80,12 +81,15 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
     return figure
 
 
-def _profiles(found: Comparison, label: str | None, colours: str, width: float) -> Figure:
+def _profiles(
+    one: Atlas, other: Atlas, found: Comparison, label: str | None, colours: str, width: float
+) -> Figure:
     names = _names(found)
     caption = [
         "Means over the heads at each tenth of the depth, of the means over seeds. "
         + _agreement(found, "of the profiles").strip(),
         *_verdict(found),
+        *_doubts(one, other, found),
     ]
     styles = ("-", "--")
     lines: list[Artist] = [
@@ -116,6 +120,15 @@ def _verdict(found: Comparison) -> list[str]:
     """Lines of the caption: whether the two differ more than seeds do, and why they are not independent."""
     shared = [f"Not independent: {'; '.join(found.shared)}."] if found.shared else []
     return [f"Verdict: {found.verdict}.", *shared]
+
+
+def _doubts(one: Atlas, other: Atlas, found: Comparison) -> list[str]:
+    """A line of the caption: what is doubtful about each of the two; none if nothing is."""
+    parts = []
+    for name, atlas, task in zip(_names(found), (one, other), found.tasks, strict=True):
+        if some := doubts(atlas, task):
+            parts.append(f"{name} ({', '.join(doubt.brief for doubt in some)})")
+    return [f"Doubtful: {'; '.join(parts)}. 'headatlas report' says why."] if parts else []
 
 
 def _agreement(found: Comparison, units: str) -> str:
