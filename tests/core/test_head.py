@@ -103,3 +103,4 @@ def test_an_unknown_name_answers_with_the_closest():
     assert str(error) == "no model named 'smolm2'; did you mean 'smollm2'?"
     assert error.exit_code == 2
     assert "there are: other, smollm2" in str(UnknownNameError("model", "zzz", ["smollm2", "other"]))
+    assert str(UnknownNameError("task", "mine", [])) == "no task named 'mine'; there are none."

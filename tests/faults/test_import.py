@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from headatlas.atlas import (
     EffectMap,
     Run,
     ScoreMap,
+    Store,
     find,
     import_table,
     reading_words,
@@ -20,7 +23,8 @@ from headatlas.atlas import (
 from headatlas.atlas.export import write_table
 from headatlas.atlas.notebook import atlas_html, card_html
 from headatlas.core import UnknownNameError
-from headatlas.figure import plot_agreement, plot_categories
+from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
+from headatlas.page import payload_of, write_page
 from support.atlases import atlas_of, spec_of
 
 
@@ -340,6 +344,7 @@ CASES = {
     "no rows": (relation_lines().iloc[:0], ["has no rows"]),
     "nan": (changed(3, score="nan"), ["row 5 has the score 'nan', which is no number"]),
     "empty": (changed(3, score=""), ["row 5 has the score ''"]),
+    "too large": (changed(0, score=1e39), ["row 2 has the score '1e+39'", "-1e+38 to 1e+38"]),
     "inf": (changed(0, score="inf"), ["row 2 has the score 'inf'"]),
     "high": (changed(4, score=1.5), ["row 6 has the score 1.5", "between 0 and 1"]),
     "negative": (changed(4, score=-0.1), ["row 6 has the score -0.1"]),
@@ -404,3 +409,178 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"no parquet")
     with pytest.raises(RequestError, match="cannot be read"):
         import_table(tmp_path / "t.parquet", tmp_path / "atlas")
+
+
+def caption_of(figure):
+    return " ".join(
+        " ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ").split()
+    )
+
+
+def test_relations_imported_by_an_older_version_are_read(tmp_path):
+    """It kept the mean over seeds and their number, and 0 parameters."""
+    root, values = tmp_path / "atlas", np.full((2, 2, 3), 0.25, np.float32)
+    spec = replace(spec_of(3, 3), architecture="imported", parameters=0)
+    with Store.writing(root, spec) as store:
+        for name, seeds in (("a", 2), ("b", 1)):
+            store.add(Run("relations", name, name, {"imported_from": "t.csv"}))
+            facts = {"seeds": seeds, "category": "knowledge", "kind": "imported"}
+            store.write_scores(ScoreMap("relations", name, name, values, facts))
+    atlas = open_atlas(root)
+    assert atlas.spec.parameters is None
+    scores = atlas.relation_scores()
+    assert scores["seeds"].values.tolist() == [2, 1] and scores["seeds_kept"].values.tolist() == [False, True]
+    assert atlas.to_table()["seed"].isna().all()
+    text = report_markdown(atlas)
+    assert "| relation a | t.csv | mean over 2 seeds, which were not kept |" in text
+    assert "| relation b | t.csv | 1 |" in text
+    caption = caption_of(plot_categories(atlas))
+    assert "a (mean over 2 seeds), b" in caption
+    assert "An older version imported a: the single seeds were not kept." in caption
+    (page,) = payload_of([atlas])["atlases"]
+    assert [one["seedsKept"] for one in page["relations"]] == [False, True]
+    again = import_table(relation_lines(model="made up").iloc[:6].assign(relation="c"), root, resume=True)
+    assert again.relations == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("threshold", [-3, 0, float("nan"), 7, "high"])
+def test_thresholds_are_above_0_and_up_to_1(tmp_path, threshold):
+    gates = np.full((2, 2), 0.9)
+    gated = atlas_of({"sums": {0: (gates, gates)}})
+    related = import_table(relation_lines(), tmp_path / "atlas")
+    for call in (
+        lambda: gated.roles("sums", threshold),
+        lambda: gated.distribution("sums", threshold),
+        lambda: gated.summary("sums", threshold),
+        lambda: related.categories(threshold),
+    ):
+        with pytest.raises(RequestError, match=r"threshold is .*; allowed are numbers above 0 and up to 1\."):
+            call()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"table": 3}, {"table": None}, {"out": 3}, {"model": 3}, {"layers": 1.5}, {"layers": "2"},
+        {"layers": True}, {"heads": 2.0},
+    ],
+)  # fmt: skip
+def test_arguments_of_a_wrong_type_are_refused(tmp_path, changes):
+    given = {"table": relation_lines(), "out": tmp_path / "atlas"} | changes
+    with pytest.raises(RequestError, match=f"{next(iter(changes))} is .*allowed"):
+        import_table(**given)
+    assert not (tmp_path / "atlas").exists()
+
+
+def test_a_column_to_average_may_be_given_as_text(tmp_path):
+    both = pd.concat([relation_lines(template="a"), relation_lines(template="b")])
+    atlas = import_table(both, tmp_path / "atlas", average="template")
+    assert reading_words(atlas.run("a", "relations").task_facts) == [
+        "each score is the mean over template (2 rows)"
+    ]
+
+
+def test_an_atlas_may_be_given_as_its_folder(tmp_path):
+    lines = pd.concat([task_lines()[0], task_lines()[0].assign(method="mediate")])
+    folder = tmp_path / "atlas"
+    atlas = import_table(lines, folder)
+    assert report_markdown(str(folder)) == report_markdown(atlas)
+    assert plot_imported(folder) is not None and plot_effects(str(folder)) is not None
+    write_page(folder, tmp_path / "a.html")
+    gates = pd.concat([lines.assign(method="", fit=fit, score=0.5) for fit in ("retain", "remove")])
+    import_table(gates[~gates.duplicated(["seed", "fit", "layer", "head"])], tmp_path / "gates")
+    assert plot_agreement(str(tmp_path / "gates")) is not None
+    for call in (report_markdown, plot_imported, plot_effects, plot_agreement):
+        with pytest.raises(AtlasError, match="there is no folder"):
+            call("nothing")
+        with pytest.raises(RequestError, match="is 3; allowed is a path"):
+            call(3)
+    with pytest.raises(RequestError, match="is 3; allowed is a path"):
+        write_page(folder, tmp_path / "a.html", other=3)
+    with pytest.raises(RequestError, match="out is 3; allowed is a path"):
+        write_page(folder, 3)
+
+
+def test_imported_effects_say_so(tmp_path):
+    lines = task_lines(1)[0].drop(columns="seed").assign(method="mediate").iloc[1:]
+    atlas = import_table(lines, tmp_path / "atlas")
+    (effect,) = atlas.card("L0H1").effects
+    assert effect.imported and "mediate, imported" in card_html(atlas.card("L0H1"))
+    assert "mediate of sums (imported)" in atlas_html(atlas)
+    assert "Imported, not measured here: sums, mediate." in caption_of(plot_effects(atlas))
+    assert "| mediate of sums | the table | not given | 1 of 6 |" in report_markdown(atlas)
+    (page,) = payload_of([atlas])["atlases"]
+    assert [one["imported"] for one in page["effects"]] == [True]
+
+
+def test_heads_without_all_seeds_are_counted(tmp_path):
+    """Seed 1 names three of six heads, in the first layer."""
+    lines, _ = task_lines()
+    lines = lines[(lines["seed"] == 0) | (lines["layer"] == 0)]
+    effects = lines.assign(method="mediate")
+    both = pd.concat([relation_lines(seed=0), relation_lines(seed=1).iloc[:5]])
+    atlas = import_table(pd.concat([lines, effects, both]), tmp_path / "atlas")
+    text = report_markdown(atlas)
+    assert text.count("| 2; 3 heads have fewer than all 2 seeds |") == 2
+    assert "| relation a | the table | 2; 1 head has fewer than all 2 seeds |" in text
+    assert atlas.relation_scores()["uneven"].values.tolist() == [1, 0]
+    assert "sums: 3 heads have fewer than all 2 seeds." in caption_of(plot_imported(atlas))
+    even = import_table(task_lines()[0], tmp_path / "even")
+    assert "fewer than all" not in report_markdown(even) + caption_of(plot_imported(even))
+
+
+@pytest.mark.parametrize(("shape", "words"), [({"layers": 7}, "layers is 7"), ({"heads": 9}, "heads is 9")])
+def test_an_atlas_keeps_its_shape(tmp_path, shape, words):
+    import_table(relation_lines(), tmp_path / "atlas")
+    with pytest.raises(AtlasError, match=f"{words}, but .* is an atlas of 2 layers of 3 heads"):
+        import_table(task_lines()[0], tmp_path / "atlas", resume=True, **shape)
+    same = import_table(task_lines()[0], tmp_path / "atlas", resume=True, layers=2, heads=3)
+    assert same.imported == ["sums"]
+
+
+def test_columns_without_a_name_are_ignored_columns(tmp_path):
+    file = tmp_path / "t.csv"
+    relation_lines().to_csv(file)  # with its index
+    facts = import_table(file, tmp_path / "index").run("a", "relations").task_facts
+    assert reading_words(facts) == ["columns that were ignored: (no name)"]
+    file.write_text("relation,layer,head,score,,\na,0,0,0.5,,\n")
+    facts = import_table(file, tmp_path / "empty").run("a", "relations").task_facts
+    assert reading_words(facts) == []
+
+
+def test_no_name_is_suggested_where_there_is_none():
+    gates = np.full((2, 2), 0.9)
+    atlas = atlas_of({"sums": {0: (gates, gates)}})
+    for call in (
+        lambda: atlas.imported_scores("mine"),
+        lambda: atlas.left_out_pairs("mine"),
+        lambda: atlas.effects("mine", "mediate"),
+        lambda: atlas.gates("mine", "contrast"),
+        lambda: plot_imported(atlas, ["mine"]),
+        lambda: plot_effects(Atlas(spec_of(2), [], []), ["mine"]),
+    ):
+        with pytest.raises(UnknownNameError, match=r"named 'mine'; there are none\.$"):
+            call()
+
+
+def test_a_label_with_a_control_character_is_escaped(tmp_path):
+    gates = np.full((2, 2), 0.9)
+    figure = plot_agreement(atlas_of({"sums": {0: (gates, gates)}}), label="(\x1b)")
+    save_figure(figure, tmp_path / "a.png")  # matplotlib warns about characters that its font lacks
+    (label,) = [text.get_text() for text in figure.texts if text.get_gid() == "label"]
+    assert label == r"(\x1b)"
+
+
+@pytest.mark.parametrize("part", ["baseline", "remove"])
+def test_losses_of_items_need_their_mean(tmp_path, part):
+    gates = np.full((2, 2), 0.9)
+    whole = atlas_of({"sums": {0: (gates, gates)}})
+    items = {"held_out_nll": [1.0, 2.0]}
+    baseline = {**items, "groups": [0, 1], "rows": 2} | ({} if part == "baseline" else {"nll": 1.5})
+    with Store.writing(tmp_path / "atlas", whole.spec) as store:
+        store.add(Run("gating", "sums", "id", baseline=baseline))
+        for fit in ("free", "retain", "remove"):
+            facts = {} if fit == "free" else items | ({} if fit == part else {"nll": 1.5})
+            store.write_fit(replace(whole.fit("sums", 0, fit), facts=facts))
+    with pytest.raises(AtlasError, match=r"is damaged: .*'nll' is a dependency of 'held_out_nll'"):
+        open_atlas(tmp_path / "atlas")

@@ -75,3 +75,19 @@ def test_the_hatching_can_be_seen(atlas, visit, tmp_path):
         }"""
     )
     assert colors[0] > 1 and colors[1] == 1
+
+
+def test_imported_effects_say_so_and_holes_are_named(visit, tmp_path):
+    lines = [{"task": "sums", "method": "mediate", "layer": 0, "head": head, "score": 0.5} for head in (0, 2)]
+    atlas = import_table(pd.DataFrame(lines), tmp_path / "atlas", model="m")
+    page = visit(write_page(atlas, tmp_path / "a.html")).page
+    texts = []
+    for name in ("L0H0", "L0H1"):
+        page.locator("#search").fill(name)
+        page.locator("#search").press("Enter")
+        texts.append(page.locator('aside.card [data-part="effects"] tbody').inner_text().split("\t"))
+    assert texts == [
+        ["sums", "mediate, imported", "+0.500", "2"],
+        ["sums", "mediate, imported", "not in the imported table", "–"],
+    ]
+    assert "sums, mediate, imported" in page.locator("#made").text_content()

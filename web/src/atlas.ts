@@ -55,6 +55,8 @@ export interface Relation {
   readonly pairs: number;
   /** of imported scores, whose mean this is; 0: none were named */
   readonly seeds: number;
+  /** false: the atlas has only their mean */
+  readonly seedsKept: boolean;
   readonly promote: Float32Array;
   readonly suppress: Float32Array;
 }
@@ -62,6 +64,8 @@ export interface Relation {
 export interface Effect {
   readonly task: string;
   readonly method: string;
+  /** true: from a table, not measured here */
+  readonly imported: boolean;
   readonly values: Float32Array;
   /** how mediation corrupted prompts and where it patched heads; empty for other methods */
   readonly made: string;
@@ -256,13 +260,17 @@ export function isImported(relation: Relation): boolean {
 }
 
 /** "mean of 2 seeds", or nothing to say. */
-export function seedWords(seeds: number): string {
-  return seeds > 1 ? `, mean of ${seeds} seeds` : "";
+export function seedWords(seeds: number, kept = true): string {
+  return seeds > 1 ? `, mean of ${seeds} seeds${kept ? "" : ", which were not kept"}` : "";
+}
+
+export function methodWords(effect: Effect): string {
+  return effect.imported ? `${effect.method}, imported` : effect.method;
 }
 
 /** Scores that come from texts or from a table, not from weights alone, say so. */
 export function relationWords(relation: Relation): string {
-  if (isImported(relation)) return `${relation.title}, imported${seedWords(relation.seeds)}`;
+  if (isImported(relation)) return `${relation.title}, imported${seedWords(relation.seeds, relation.seedsKept)}`;
   return relation.kind === "multi-token" ? `${relation.title}, in texts` : relation.title;
 }
 

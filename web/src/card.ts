@@ -1,7 +1,7 @@
 // The card of one head: roles and gates in every task and seed, their way there, relations, tokens, neighbours.
 import { line } from "d3-shape";
 import { scaleLinear } from "d3-scale";
-import { NOT_IMPORTED, group, isImported, nameOf, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
+import { NOT_IMPORTED, group, isImported, methodWords, nameOf, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
 import { OTHER_ROLES, type Palette } from "./colour";
 import { decimal, h, put, s, shown } from "./dom";
 import { OPEN, meanGates, reaches, rolesOf, scoreMap, similar, type Score } from "./scores";
@@ -234,9 +234,11 @@ function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
       h(
         "tbody",
         {},
-        ...atlas.effects.filter((effect) => !Number.isNaN(effect.values[place])).map((effect) => {
+        ...atlas.effects.map((effect) => {
           const value = effect.values[place] ?? NaN;
-          return h("tr", {}, h("td", {}, effect.task), h("td", {}, effect.method), h("td", { class: "number" }, `${decimal(value, 3, true)}`), h("td", { class: "number" }, String(rankOf(atlas, effect, place))));
+          const missing = effect.imported ? NOT_IMPORTED : "not measured";
+          const numbers = Number.isNaN(value) ? [missing, "–"] : [decimal(value, 3, true), String(rankOf(atlas, effect, place))];
+          return h("tr", {}, h("td", {}, effect.task), h("td", {}, methodWords(effect)), ...numbers.map((text) => h("td", { class: "number" }, text)));
         }),
       ),
     ),

@@ -4,7 +4,7 @@ import { h, labelled, select } from "./dom";
 import { dimmed } from "./filter";
 import { OVER_WORDS } from "./looks";
 import { OVER, ROLES } from "./scores";
-import { DEFAULTS, type State } from "./state";
+import { DEFAULTS, LEAST, type State } from "./state";
 
 export interface Controls {
   readonly element: HTMLElement;
@@ -29,7 +29,7 @@ export function makeControls(
   };
   const slider = (key: "threshold" | "implements", text: string): HTMLElement => {
     const output = h("output", {});
-    const input = h("input", { type: "range", min: 0, max: 1, step: 0.01, id: key });
+    const input = h("input", { type: "range", min: LEAST, max: 1, step: 0.01, id: key });
     input.addEventListener("input", () => set({ [key]: Number(input.value) }));
     shows.push((state) => {
       output.textContent = state[key].toFixed(2);

@@ -1,5 +1,5 @@
 // What each map shows: a title, a note, the colour and the words of every head, and what the colours mean.
-import { NOT_IMPORTED, isImported, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
+import { NOT_IMPORTED, isImported, methodWords, relationWords, seedWords, type Atlas, type Contrast, type Effect, type Imported, type Relation, type Task } from "./atlas";
 import { PALETTES, UNKNOWN, blend, categoryColours, css, diverging, heat, rgb, type Palette, type Rgb } from "./colour";
 import { decimal, percent } from "./dom";
 import { OPEN, OVER, SCORES, categoryMaps, categoryNames, categoryWords, count, meanGates, reaches, scoreMap, share, unscored, type Over, type Source } from "./scores";
@@ -139,7 +139,7 @@ function makeChoices(atlas: Atlas): Choice[] {
   });
   const effects = atlas.effects.map((effect): Choice => ({
     key: `effect|${effect.task}|${effect.method}`,
-    text: `effect: ${effect.task}, ${effect.method}`,
+    text: `effect: ${effect.task}, ${methodWords(effect)}`,
     shown: () => ofEffect(atlas, effect),
   }));
   const contrasts = atlas.contrasts.map((contrast): Choice => ({
@@ -204,8 +204,8 @@ export function contrasted({ atlas, state }: View, contrast: Contrast): Shown {
 
 /** Beyond the strongest 2 % of the heads the colour no longer grows. */
 function ofEffect(atlas: Atlas, effect: Effect): Shown {
-  const title = `${effect.task}: ${effect.method}`;
-  return signed(atlas, effect.values, title, "nats of loss; above 0 the task wants the head", 3, " nats", NOT_MEASURED);
+  const title = `${effect.task}: ${methodWords(effect)}`;
+  return signed(atlas, effect.values, title, "nats of loss; above 0 the task wants the head", 3, " nats", effect.imported ? NOT_IMPORTED : NOT_MEASURED);
 }
 
 /** A score under its own name, in a unit that only its author knows. */

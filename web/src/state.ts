@@ -28,6 +28,9 @@ export interface State {
   readonly sort: string; // column of the table, with - in front for falling
 }
 
+/** the lowest threshold: at 0 every head would have every role */
+export const LEAST = 0.01;
+
 /** But for the thresholds, which an atlas brings along. */
 export const DEFAULTS: State = {
   head: "",
@@ -89,6 +92,6 @@ export function decodeState(hash: string, defaults: State = DEFAULTS): State {
     } else if (typeof usual === "boolean") found[key] = text === "true";
     else if (!choices || choices.includes(text)) found[key] = text;
   }
-  for (const key of ["threshold", "implements"]) found[key] = Math.min(1, Math.max(0, Number(found[key])));
+  for (const key of ["threshold", "implements"]) found[key] = Math.min(1, Math.max(LEAST, Number(found[key])));
   return found as unknown as State;
 }

@@ -1,5 +1,5 @@
 // What the atlas says in words: findings, how its maps were made, and what speaks against believing them.
-import { isImported, relationWords, seedWords, type Atlas, type Contrast, type Figure, type Finding } from "./atlas";
+import { isImported, methodWords, relationWords, seedWords, type Atlas, type Contrast, type Figure, type Finding } from "./atlas";
 import { h } from "./dom";
 
 export function wordsPart(atlas: Atlas): HTMLElement {
@@ -122,8 +122,8 @@ function made(atlas: Atlas): HTMLElement {
       ),
     ),
     ...atlas.effects
-      .filter((one) => one.made || one.doubts.length)
-      .map((one) => h("li", {}, `${one.task}, ${one.method}${one.made ? `: ${one.made}` : ""}`, doubtList(one.doubts))),
+      .filter((one) => one.imported || one.made || one.doubts.length)
+      .map((one) => h("li", {}, `${one.task}, ${methodWords(one)}${one.made ? `: ${one.made}` : ""}`, doubtList(one.doubts))),
     ...atlas.contrasts.map((one) => h("li", {}, `keep ${one.retain}, forget ${one.forget}: ${one.seeds.length} seed${one.seeds.length > 1 ? "s" : ""}${one.made ? `; ${one.made}` : ""}`, doubtList(one.doubts))),
     ...atlas.imported.map((one) => h("li", {}, `${one.title}: imported from ${one.from}${seedWords(one.seeds)}`)),
     ...atlas.relations.filter(isImported).map((one) => h("li", {}, `relation ${relationWords(one)}`)),

@@ -18,7 +18,7 @@ function imported(): Atlas {
   atlas["tasks"] = [];
   atlas["effects"] = [];
   atlas["relations"] = [
-    { name: "induction", title: "induction", category: "own", kind: "imported", pairs: 0, seeds: 2, scores: base64([0.2, 0, hole, 0, 0.15, 0, hole, hole, hole, hole, hole, hole, hole, hole, hole, hole]) },
+    { name: "induction", title: "induction", category: "own", kind: "imported", pairs: 0, seeds: 2, seedsKept: true, scores: base64([0.2, 0, hole, 0, 0.15, 0, hole, hole, hole, hole, hole, hole, hole, hole, hole, hole]) },
   ];
   atlas["imported"] = [{ name: "mine", title: "Mine", from: "t.csv", seeds: 3, values: base64([4, -2, hole, 0, 1, 0, hole, hole]) }];
   (atlas["model"] as Record<string, unknown>)["parameters"] = null;

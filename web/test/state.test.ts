@@ -10,7 +10,7 @@ describe("the state in the address", () => {
 
   it("takes what makes no sense as by default", () => {
     expect(decodeState("#threshold=abc&colours=pink&theme=&axes=heads&nonsense=1")).toEqual({ ...DEFAULTS, axes: "heads" });
-    expect(decodeState("#threshold=7&implements=-1")).toEqual({ ...DEFAULTS, threshold: 1, implements: 0 });
+    expect(decodeState("#threshold=7&implements=-1")).toEqual({ ...DEFAULTS, threshold: 1, implements: 0.01 });
     expect(decodeState("#from=&to=Infinity")).toEqual(DEFAULTS);
     expect(decodeState("#%%%")).toEqual(DEFAULTS);
   });

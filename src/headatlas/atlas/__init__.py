@@ -7,7 +7,7 @@ from headatlas.atlas.agreement import (
     seed_correlation,
     summarise,
 )
-from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas
+from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
 from headatlas.atlas.card import (
     ContrastOfHead,
     EffectOfHead,
@@ -35,7 +35,14 @@ from headatlas.atlas.export import write_table, write_text
 from headatlas.atlas.finding import TOPICS, Finding, plural
 from headatlas.atlas.findings import find
 from headatlas.atlas.gathering import gathering, put_in_order
-from headatlas.atlas.imported import mean_of_seeds, reading_words, relations_of_one_origin, seeds_given
+from headatlas.atlas.imported import (
+    imported_effects,
+    mean_of_seeds,
+    reading_words,
+    relations_of_one_origin,
+    seeds_given,
+    uneven_seeds,
+)
 from headatlas.atlas.importing import import_table
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.layout import (
@@ -113,6 +120,7 @@ __all__ = [
     "gathering",
     "half_overlap",
     "import_table",
+    "imported_effects",
     "is_result",
     "is_sound_file",
     "is_work",
@@ -127,6 +135,7 @@ __all__ = [
     "reading_words",
     "relations_of_one_origin",
     "report_markdown",
+    "require_atlas",
     "retest",
     "role_scores",
     "roles_of",
@@ -138,6 +147,7 @@ __all__ = [
     "slug",
     "summarise",
     "summarize_contrast",
+    "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",
     "validation_name",

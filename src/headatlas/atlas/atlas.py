@@ -16,6 +16,7 @@ from headatlas.atlas.cards import cards_of
 from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
 from headatlas.atlas.contrasts import contrasts_of
 from headatlas.atlas.effects import completeness_error, pool_effects
+from headatlas.atlas.imported import uneven_heads
 from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
@@ -32,9 +33,10 @@ from headatlas.core import (
     ModelSpec,
     UnknownNameError,
     method_named,
+    require_share,
 )
 
-__all__ = ["Atlas", "atlases_in", "open_atlas"]
+__all__ = ["Atlas", "atlases_in", "open_atlas", "require_atlas"]
 
 Note = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -109,7 +111,7 @@ class Atlas:
     def _require(self, task: str, method: str) -> None:
         known = [name for kind, name in self.runs if kind == method]
         if task not in known:
-            raise UnknownNameError(f"task in this atlas ({method})", task, known or ["none yet"])
+            raise UnknownNameError(f"task in this atlas ({method})", task, known)
 
     def gates(self, task: str, method: str = "gating") -> xr.DataArray:
         """[seed, fit, layer, head] of the seeds that are finished."""
@@ -186,7 +188,7 @@ class Atlas:
         the `seeds` of the table; if it has none, the axis has one entry."""
         maps = self._effects.get((IMPORTED, name))
         if not maps:
-            raise UnknownNameError("imported score in this atlas", name, self.imported or ["none"])
+            raise UnknownNameError("imported score in this atlas", name, self.imported)
         seeds = sorted(maps)
         values = np.stack([maps[seed].values for seed in seeds])
         given = [seed for seed in seeds if maps[seed].facts.get("seed_given", True)]
@@ -210,7 +212,7 @@ class Atlas:
         by_seed = self._effects.get((method, task))
         if not by_seed:
             known = [name for kind, name in self._effects if kind == method]
-            raise UnknownNameError(f"task in this atlas ({method})", task, known or ["none yet"])
+            raise UnknownNameError(f"task in this atlas ({method})", task, known)
         return [by_seed[seed] for seed in sorted(by_seed)]
 
     def effect(self, task: str, method: str, seed: int) -> EffectMap:
@@ -263,6 +265,7 @@ class Atlas:
 
     def summary(self, task: str, threshold: float = THRESHOLD) -> Summary:
         """The task in numbers, with held-out figures where they were measured."""
+        threshold = require_share("threshold", threshold)
         run = self.run(task)
         facts = {
             fit: [self.fit(task, seed, fit).facts for seed in self.seeds(task)]
@@ -295,8 +298,9 @@ class Atlas:
 
     def relation_scores(self, method: str = "relations") -> xr.DataArray:
         """[relation, direction, layer, head]: shares of pairs; along `relation` also `category`, `kind`,
-        `pairs`, `single`, `listed`, `k`, `source` (the source vectors) and `seeds` (of imported scores, whose
-        mean this is; 0: the table names none). `method` "attending" or
+        `pairs`, `single`, `listed`, `k`, `source` (the source vectors), and of imported scores `seeds` (how
+        many this is the mean of; 0: the table names none), `seeds_kept` (False: an older version kept only
+        the mean) and `uneven` (heads that have fewer than all of the seeds). `method` "attending" or
         "forced": the dynamic scores."""
         names = [name for name in self.relations if (method, name) in self._scores]
         if not names:
@@ -321,13 +325,23 @@ class Atlas:
                 ("whole", True),
                 ("source", ""),
             )
-        } | {"seeds": ("relation", [len(one.facts.get("seeds", ())) for one in maps])}
+        }
+        averaged = [int(one.facts.get("averaged_seeds", 0)) for one in maps]
+        named = [len(one.facts.get("seeds", ())) for one in maps]
+        extra |= {
+            "seeds": ("relation", [max(counts) for counts in zip(named, averaged, strict=True)]),
+            "seeds_kept": ("relation", [count < 2 for count in averaged]),
+            "uneven": (
+                "relation",
+                [0 if one.per_seed is None else uneven_heads(one.per_seed) for one in maps],
+            ),
+        }
         return found.assign_coords(extra)
 
     def left_out_pairs(self, relation: str) -> dict[str, list[tuple[str, str]]]:
         """reason -> (source, target) pairs of a relation's list that its score is not made from."""
         if relation not in self.relations:
-            raise UnknownNameError("relation in this atlas", relation, self.relations or ["none"])
+            raise UnknownNameError("relation in this atlas", relation, self.relations)
         left_out = self._scores["relations", relation].facts.get("left_out", {})
         return {reason: [(source, target) for source, target in pairs] for reason, pairs in left_out.items()}
 
@@ -397,6 +411,11 @@ def atlases_in(folder: Path, levels: int = 3) -> list[dict[str, Any]]:
         for one in below:
             found += atlases_in(one, levels - 1)
     return found
+
+
+def require_atlas(atlas: Atlas | str | Path) -> Atlas:
+    """The atlas itself, or the one in a folder."""
+    return atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
 
 
 def open_atlas(folder: str | Path) -> Atlas:

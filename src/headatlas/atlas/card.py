@@ -51,12 +51,15 @@ class RelationOfHead:
 @dataclass(frozen=True, slots=True)
 class EffectOfHead:
     """What the head alone does to a task by a method, in nats; above zero it helps. `rank`: how many heads
-    help as much or more, itself included."""
+    help as much or more, itself included. `doubt`: why the method's effects on this task are doubtful.
+    `imported`: they come from a table."""
 
     task: str
     method: str
     effect: float
     rank: int
+    doubt: str = ""
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from headatlas.atlas.card import (
     TaskOfHead,
 )
 from headatlas.atlas.contrasts import OPEN, contrasts_of
+from headatlas.atlas.doubts import effect_doubts
 from headatlas.atlas.imported import imported_effects, mean_of_seeds, seeds_given
 from headatlas.core import DIRECTIONS, IMPORTED, Head
 
@@ -115,13 +116,25 @@ def _salient_of(atlas: Atlas) -> Callable[[Head], tuple[SalientToken, ...]]:
 
 
 def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
-    maps = [(task, method, atlas.importance(task, method).values) for task, method in atlas.effect_maps]
+    imported = imported_effects(atlas)
+    maps = [
+        (
+            task,
+            method,
+            atlas.importance(task, method).values,
+            "; ".join(doubt.brief for doubt in effect_doubts(atlas, task, method)),
+            (task, method) in imported,
+        )
+        for task, method in atlas.effect_maps
+    ]
 
     def of(head: Head) -> tuple[EffectOfHead, ...]:
         here = head.layer, head.head
         return tuple(
-            EffectOfHead(task, method, float(values[here]), int((values >= values[here]).sum()))
-            for task, method, values in maps
+            EffectOfHead(
+                task, method, float(values[here]), int((values >= values[here]).sum()), doubt, is_imported
+            )
+            for task, method, values, doubt, is_imported in maps
             if not np.isnan(values[here])
         )
 

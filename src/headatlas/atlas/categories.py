@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
-from headatlas.core import CATEGORIES
+from headatlas.core import CATEGORIES, require_share
 
 __all__ = ["IMPLEMENTS", "categories", "category_words", "in_order"]
 
@@ -31,6 +31,7 @@ def categories(scores: xr.DataArray, threshold: float = IMPLEMENTS) -> xr.DataAr
     `scores` is [relation, direction, layer, head] with a `category` along `relation`. A cell without a head
     is False throughout.
     """
+    threshold = require_share("threshold", threshold)
     there = in_order(str(name) for name in scores["category"].values)
     parts = [
         (scores.isel(relation=scores["category"].values == name) >= threshold).any("relation")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from headatlas.atlas.finding import plural
 from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable
 
 if TYPE_CHECKING:
@@ -20,15 +21,44 @@ __all__ = [
     "reading_words",
     "relations_of_one_origin",
     "seeds_given",
+    "uneven_heads",
+    "uneven_seeds",
 ]
 
 #: heads that are named on each side
 _NAMED = 5
 
 
-def seeds_given(atlas: Atlas, name: str) -> list[int]:
-    """Seeds of an imported score; none if the table names none."""
-    return list(atlas.imported_scores(name).attrs["seeds"])
+def seeds_given(atlas: Atlas, name: str, method: str = IMPORTED) -> list[int]:
+    """Seeds of an imported score, or of imported effects by `method`; none if the table names none."""
+    if method == IMPORTED:
+        return list(atlas.imported_scores(name).attrs["seeds"])
+    seeds = [int(seed) for seed in atlas.effects(name, method).seed.values]
+    return [seed for seed in seeds if atlas.effect(name, method, seed).facts.get("seed_given", True)]
+
+
+def uneven_heads(per_seed: np.ndarray) -> int:
+    """How many heads of scores [seed, …, layer, head] have a value in some of the seeds and not in all."""
+    counts = (~np.isnan(per_seed)).sum(axis=0)
+    is_uneven = (counts > 0) & (counts < len(per_seed))
+    return int(is_uneven.any(axis=tuple(range(is_uneven.ndim - 2))).sum())
+
+
+def uneven_seeds(atlas: Atlas) -> dict[tuple[str, str], str]:
+    """(method, name) -> "3 heads have fewer than all 2 seeds", for imported values of which that is true."""
+    values = {(IMPORTED, name): atlas.imported_scores(name).values for name in atlas.imported}
+    for task, method in imported_effects(atlas):
+        values[method, task] = atlas.effects(task, method)["effect"].values
+    counts = {key: (uneven_heads(each), len(each)) for key, each in values.items()}
+    if atlas.relations:
+        scores = atlas.relation_scores()
+        parts = (scores[key].values.tolist() for key in ("relation", "uneven", "seeds"))
+        counts |= {("relations", name): (uneven, seeds) for name, uneven, seeds in zip(*parts, strict=True)}
+    return {
+        key: f"{plural(heads, 'head')} {'has' if heads == 1 else 'have'} fewer than all {seeds} seeds"
+        for key, (heads, seeds) in counts.items()
+        if heads
+    }
 
 
 def mean_of_seeds(atlas: Atlas, name: str) -> xr.DataArray:
@@ -80,21 +110,26 @@ def _listed(columns: Sequence[str]) -> str:
 
 def imported_markdown(atlas: Atlas) -> list[str]:
     """A section of the report: every imported score and relation, and the heads it leaves out."""
-    rows: list[tuple[str, Mapping[str, Any], int, np.ndarray]] = []
+    rows: list[tuple[str, Mapping[str, Any], str, np.ndarray]] = []
+    uneven = uneven_seeds(atlas)
+
+    def add(label: str, method: str, name: str, seeds: str, values: np.ndarray) -> None:
+        seeds = "; ".join(filter(None, (seeds, uneven.get((method, name), ""))))
+        rows.append((label, atlas.run(name, method).task_facts, seeds, values))
+
     for name in atlas.imported:
-        values = mean_of_seeds(atlas, name).values
-        rows.append((name, atlas.run(name, IMPORTED).task_facts, len(seeds_given(atlas, name)), values))
+        seeds = _seeds_cell(len(seeds_given(atlas, name)))
+        add(name, IMPORTED, name, seeds, mean_of_seeds(atlas, name).values)
     for task, method in imported_effects(atlas):
-        seeds = atlas.effects(task, method).sizes["seed"]
-        values = atlas.importance(task, method).values
-        rows.append((f"{method} of {task}", atlas.run(task, method).task_facts, seeds, values))
+        seeds = _seeds_cell(len(seeds_given(atlas, task, method)))
+        add(f"{method} of {task}", method, task, seeds, atlas.importance(task, method).values)
     if atlas.relations:
         scores = atlas.relation_scores()
         for place in np.flatnonzero(scores["kind"].values == IMPORTED):
             one = scores.isel(relation=place)
             name = str(one["relation"].item())
-            facts = atlas.run(name, "relations").task_facts
-            rows.append((f"relation {name}", facts, int(one["seeds"]), one.max("direction").values))
+            seeds = _seeds_cell(int(one["seeds"]), bool(one["seeds_kept"]))
+            add(f"relation {name}", "relations", name, seeds, one.max("direction").values)
     if not rows:
         return []
     lines = [
@@ -112,8 +147,14 @@ def imported_markdown(atlas: Atlas) -> list[str]:
         cells = [", ".join(f"{head} {value:.3g}" for value, head in side) for side in sides]
         source = str(facts.get("imported_from", "elsewhere"))
         missing = f"{len(each) - len(known)} of {len(each)}"
-        words = [name, source, str(seeds or "not given"), missing, *cells]
+        words = [name, source, seeds, missing, *cells]
         lines.append(f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |")
         notes |= dict.fromkeys(f"{source}: {text}." for text in reading_words(facts))
     notes |= {"Imported scores are as their tables give them; of several seeds, the mean.": None}
     return [*lines, "", *notes]
+
+
+def _seeds_cell(seeds: int, kept: bool = True) -> str:
+    if not kept:
+        return f"mean over {seeds} seeds, which were not kept"
+    return str(seeds) if seeds else "not given"

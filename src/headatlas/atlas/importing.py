@@ -26,7 +26,16 @@ from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.score_table import KEYS, NO_SEED, ScoreTable, read_score_table
 from headatlas.atlas.soundness import MOST_HEADS
 from headatlas.atlas.store import Store
-from headatlas.core import DIRECTIONS, EFFECT_METHODS, IMPORTED, AtlasError, ModelSpec, RequestError
+from headatlas.core import (
+    DIRECTIONS,
+    EFFECT_METHODS,
+    IMPORTED,
+    AtlasError,
+    ModelSpec,
+    RequestError,
+    require_path,
+    require_whole,
+)
 
 __all__ = ["import_table"]
 
@@ -39,7 +48,7 @@ def import_table(
     layers: int | None = None,
     heads: int | None = None,
     categories: Mapping[str, str] | None = None,
-    average: Sequence[str] = (),
+    average: Sequence[str] | str = (),
     resume: bool = False,
 ) -> Atlas:
     """Read a table of scores (CSV, Parquet, or a data frame) into the atlas folder `out`.
@@ -51,9 +60,13 @@ def import_table(
     an atlas.
     `categories` are those of relations of which the table names none ("other" otherwise).
     """
-    scores = read_score_table(table, model, average)
+    root = require_path("out", out)
+    if model is not None and not isinstance(model, str):
+        raise RequestError(f"model is {model!r:.60}; allowed is a name, or None.")
+    layers = None if layers is None else require_whole("layers", layers, 1, MOST_HEADS)
+    heads = None if heads is None else require_whole("heads", heads, 1, MOST_HEADS)
+    scores = read_score_table(table, model, [average] if isinstance(average, str) else average)
     spec = _spec(scores, str(scores.lines["model"].iloc[0]), layers, heads)
-    root = Path(out)
     if Store.exists(root):
         if not resume:
             raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
@@ -63,6 +76,12 @@ def import_table(
                 f"{out} is an atlas of {stored.name}, not of {spec.name}; choose another --out, or say "
                 f"--model {stored.name} if it is the same."
             )
+        for word, asked, known in (("layers", layers, stored.layers), ("heads", heads, stored.shape[1])):
+            if asked not in (None, known):
+                raise AtlasError(
+                    f"{word} is {asked}, but {out} is an atlas of {stored.layers} layers of "
+                    f"{stored.shape[1]} heads; leave out --layers and --heads, or choose another --out."
+                )
         spec = stored
     _require_heads_in(scores, spec)
     made = list(_runs(scores, spec, categories or {}))
@@ -82,9 +101,6 @@ def import_table(
 def _spec(table: ScoreTable, name: str, layers: int | None, heads: int | None) -> ModelSpec:
     """The shape that was asked for, or that of the table; what a table does not say is unknown."""
     last_head = table.lines.groupby("layer")["head"].max()
-    for word, count in (("layers", layers), ("heads", heads)):
-        if count is not None and count < 1:
-            raise RequestError(f"{word} is {count}; a model has at least 1.")
     count = int(last_head.index.max()) + 1 if layers is None else layers
     widest = int(last_head.max()) + 1 if heads is None else heads
     if count * widest > MOST_HEADS:

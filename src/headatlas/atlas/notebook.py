@@ -10,6 +10,7 @@ import numpy as np
 
 from headatlas.atlas.contrasts import contrasts_of
 from headatlas.atlas.finding import plural
+from headatlas.atlas.imported import imported_effects
 from headatlas.atlas.scores import ROLE_WORDS
 from headatlas.core import NOT_IMPORTED
 
@@ -27,7 +28,7 @@ _PIXELS = 7
 def atlas_html(atlas: Atlas) -> str:
     """Model, a line per task with the roles of its heads and its Always map, relations by category."""
     spec = atlas.spec
-    heads = f"{len(spec):,} heads in {spec.layers} layers"
+    heads = f"{plural(len(spec), 'head')} in {plural(spec.layers, 'layer')}"
     where = f", {escape(str(atlas.path))}" if atlas.path else ""
     parts = [f"<p><b>{escape(spec.name)}</b>: {heads}{where}</p>"]
     if atlas.tasks:
@@ -56,7 +57,11 @@ def atlas_html(atlas: Atlas) -> str:
     if atlas.imported:
         parts.append(f"<p>imported: {escape(', '.join(atlas.imported))}</p>")
     if atlas.effect_maps:
-        effects = ", ".join(f"{escape(method)} of {escape(task)}" for task, method in atlas.effect_maps)
+        imported = imported_effects(atlas)
+        effects = ", ".join(
+            f"{escape(method)} of {escape(task)}" + (" (imported)" if (task, method) in imported else "")
+            for task, method in atlas.effect_maps
+        )
         parts.append(f"<p>effects of single heads: {effects}</p>")
     if contrasts_of(atlas):
         parts.append(f"<p>contrasts: {escape(', '.join(contrasts_of(atlas)))}</p>")
@@ -83,9 +88,22 @@ def card_html(card: HeadCard) -> str:
         parts.append(
             _table(
                 ["task", "method", "effect, nats", "rank"],
-                [[escape(e.task), escape(e.method), f"{e.effect:+.3f}", str(e.rank)] for e in card.effects],
+                [
+                    [
+                        escape(e.task),
+                        escape(e.method) + (", imported" if e.imported else ""),
+                        f"{e.effect:+.3f}",
+                        str(e.rank),
+                    ]
+                    for e in card.effects
+                ],
             )
         )
+        parts += [
+            f"<small>doubtful: {escape(e.task)}, {escape(e.method)}: {escape(e.doubt)}</small><br>"
+            for e in card.effects
+            if e.doubt
+        ]
     if card.contrasts:
         parts.append(
             _table(

@@ -29,6 +29,8 @@ _METHODS = {
 #: layers and heads, and seeds: more is a mistake
 _MOST, _MOST_SEEDS = 2000, 100_000
 _LONGEST_NAME = 200
+#: scores are drawn and shown in single precision
+_LARGEST = 1e38
 #: the seed of a line that names none
 NO_SEED = -1
 KEYS = ("method", "task", "relation", "seed", "fit", "direction", "layer", "head")
@@ -76,6 +78,8 @@ def read_score_table(
 def _read(source: str | Path | pd.DataFrame) -> ScoreTable:
     if isinstance(source, pd.DataFrame):
         return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
+    if not isinstance(source, str | Path):
+        raise RequestError(f"table is {source!r:.60}; allowed are a path and a pandas DataFrame.")
     path = Path(source)
     if not path.is_file():
         raise RequestError(f"{path} does not exist or is no file.")
@@ -114,7 +118,11 @@ def _from_csv(path: Path) -> pd.DataFrame:
 def _name_columns(table: ScoreTable) -> ScoreTable:
     """Column names in lower case, required columns present, blank lines dropped."""
     lines = table.lines.rename(columns=lambda column: str(column).strip().lower())
-    lines = lines[~(lines.isna() | (lines == "")).all(axis=1)]
+    is_blank = lines.isna() | (lines == "")
+    lines = lines[~is_blank.all(axis=1)]
+    is_unnamed = np.array([not name for name in lines.columns], dtype=bool)
+    has_unnamed_values = bool((~is_blank.loc[:, is_unnamed]).any(axis=None))
+    lines = lines.loc[:, ~is_unnamed]
     columns = ", ".join(map(str, lines.columns)) or "none"
     if repeated := [str(name) for name in lines.columns[lines.columns.duplicated()]]:
         raise RequestError(f"{table.name} has two columns named {repeated[0]!r}.")
@@ -128,7 +136,9 @@ def _name_columns(table: ScoreTable) -> ScoreTable:
         raise RequestError(f"{table.name} has no column 'relation' or 'task'; its columns are {columns}.")
     if not len(lines):
         raise RequestError(f"{table.name} has no rows.")
-    ignored = tuple(column for column in lines.columns if column and column not in _KNOWN)
+    ignored = tuple(column for column in lines.columns if column not in _KNOWN)
+    if has_unnamed_values:  # such as the index that DataFrame.to_csv writes
+        ignored = ("(no name)", *ignored)
     return replace(table, lines=lines, ignored=ignored)
 
 
@@ -171,6 +181,10 @@ def _parse_numbers(table: ScoreTable) -> ScoreTable:
             texts = texts.mask(texts.astype(str) == "", str(NO_SEED))
         numbers = texts.map(_number).astype(float)
         table.refuse(~np.isfinite(numbers), f"has the {column} '{{{column}}}', which is no number.")
+        table.refuse(
+            numbers.abs() > _LARGEST,
+            f"has the {column} '{{{column}}}'; allowed are numbers from -{_LARGEST:g} to {_LARGEST:g}.",
+        )
         if column != "score":
             is_blank_seed = (numbers == NO_SEED) & (table.lines[column].astype(str) == "")
             table.refuse(

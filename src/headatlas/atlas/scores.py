@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from headatlas.core import ROLES
+from headatlas.core import ROLES, require_share
 
 __all__ = ["ROLE_WORDS", "SCORES", "THRESHOLD", "role_scores", "roles_of"]
 
@@ -35,6 +35,7 @@ def role_scores(gates: xr.DataArray) -> xr.Dataset:
 
 def roles_of(scores: xr.Dataset, threshold: float = THRESHOLD) -> xr.DataArray:
     """The role of every head, as a word of `ROLE_WORDS`."""
+    threshold = require_share("threshold", threshold)
     helps, hurts, idle = (scores[name].values >= threshold for name in SCORES.values())
     some = scores["facilitation"]
     words = np.full(some.shape, "unclear", dtype="<U12")

@@ -33,6 +33,10 @@ _PAIRS = {"type": "array", "items": {**_TEXTS, "minItems": 2, "maxItems": 2}}
 MOST_HEADS = 100_000
 
 
+#: findings that use the NLL of single items also give the mean
+_NLL_OF_ITEMS = {"dependentRequired": {"held_out_nll": ["nll"]}}
+
+
 def _form(needed: Mapping[str, Any] = {}, **known: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(needed), "properties": {**needed, **known}}
 
@@ -61,7 +65,7 @@ _RESOLVED = _form(
 
 def _held_out(**more: Any) -> dict[str, Any]:
     names = [f"{side}{name}" for side in ("", "known_") for name in ("nll", "accuracy", "token_accuracy")]
-    return _form(held_out_nll=_NUMBERS, **dict.fromkeys(names, _NUMBER), **more)
+    return _form(held_out_nll=_NUMBERS, **dict.fromkeys(names, _NUMBER), **more) | _NLL_OF_ITEMS
 
 
 _FACTS = _form(
@@ -78,7 +82,7 @@ _RUN = _form(
     {"method": _NAME, "task": _NAME, "identity": _TEXT},
     task_facts=_FACTS,
     settings=_form(given=_ANY, resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
-    baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}},
+    baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}} | _NLL_OF_ITEMS,
     made_with={"type": "object", "additionalProperties": _TEXT},
 )
 _EFFECT_FACTS = _form(
@@ -110,7 +114,8 @@ _FORMS: dict[str, dict[str, Any]] = {
                 k=_WHOLE,
                 whole={"type": "boolean"},
                 source=_TEXT,
-                seeds=_COUNTS,
+                seeds={"anyOf": [_COUNTS, _WHOLE]},
+                averaged_seeds=_WHOLE,
                 stated_method=_NAME,
                 left_out={"type": "object", "additionalProperties": _PAIRS},
             )

@@ -290,6 +290,8 @@ class Store:
             raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
         self._require("scores", arrays, about, path)
         per_seed, facts = arrays.get("per_seed"), about["facts"]
+        if isinstance(facts.get("seeds"), int):  # older versions kept their number, and the mean
+            facts = {**facts, "seeds": [], "averaged_seeds": facts["seeds"]}
         if per_seed is not None and len(per_seed) != max(1, len(facts.get("seeds", ()))):
             raise AtlasError(f"{path} is damaged: it does not name the seeds of its scores.")
         return ScoreMap(run.method, run.task, run.identity, arrays["values"], facts, per_seed)

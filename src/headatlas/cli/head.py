@@ -93,9 +93,16 @@ def _show(console: Console, card: HeadCard) -> None:
         _print_rows(console, columns, rows, numbers=4)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.effects:
-        effects = [(one.task, one.method, f"{one.effect:+.3f}", str(one.rank)) for one in card.effects]
+        effects = [
+            (one.task, f"{one.method}{'†' * one.imported}", f"{one.effect:+.3f}", str(one.rank))
+            for one in card.effects
+        ]
         _print_rows(console, ("task", "method", "effect", "rank"), effects, numbers=2)
-        console.print("[dim]effect: nats of loss without the head alone; rank: 1 helps most[/]")
+        note = "; † imported, not measured here" if any(one.imported for one in card.effects) else ""
+        console.print(f"[dim]effect: nats of loss without the head alone; rank: 1 helps most{note}[/]")
+        for one in card.effects:
+            if one.doubt:
+                console.print(f"[yellow]doubtful[/]: {escape(one.task)}, {one.method}: {escape(one.doubt)}")
     _show_imported(console, card)
     if card.contrasts:
         contrasts = [

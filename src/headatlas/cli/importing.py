@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,7 +68,7 @@ def import_(
         console.print(f"[yellow]note:[/] {escape(text)}")
     for text in _notes(atlas, runs, layers is None or heads is None):
         console.print(f"[yellow]note:[/] {escape(text)}")
-    console.print(f"[dim]'headatlas {escape(_advice(atlas, runs, out))}[/]")
+    console.print(f"[dim]to see it: headatlas {escape(_advice(atlas, runs, out))}[/]")
 
 
 def _contents(atlas: Atlas, runs: list[Run]) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _contents(atlas: Atlas, runs: list[Run]) -> Iterator[str]:
     if relations:
         counts = atlas.relation_scores().sel(relation=relations)["seeds"].values.tolist()
         yield f"relations: {_listed(list(map(_with_seeds, relations, counts)))}"
-    gated = [_with_seeds(run.task, len(atlas.seeds(run.task))) for run in runs if run.method == "gating"]
+    gated = [_with_seeds(run.task, _seeds_of_gates(atlas, run)) for run in runs if run.method == "gating"]
     if gated:
         yield f"gates: {_listed(gated)}"
     others = [run for run in runs if run.method not in (IMPORTED, "relations", "gating")]
@@ -89,8 +90,16 @@ def _contents(atlas: Atlas, runs: list[Run]) -> Iterator[str]:
         yield f"{method}: {_listed([run.task for run in others if run.method == method])}"
 
 
+def _seeds_of_gates(atlas: Atlas, run: Run) -> int:
+    """How many seeds the table names."""
+    facts = [atlas.fit(run.task, seed, "retain").facts for seed in atlas.seeds(run.task)]
+    return sum(bool(one.get("seed_given", True)) for one in facts)
+
+
 def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[str]:
     """What the table left open, and what was assumed instead."""
+    from headatlas.atlas import uneven_seeds
+
     names = {
         run.task if run.method in (IMPORTED, "relations") else f"{run.method} of {run.task}" for run in runs
     }
@@ -102,13 +111,19 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
             f"{missing} of {counted(len(atlas.spec), 'head')} {verb} {NOT_IMPORTED}, or not for every "
             f"score: unknown there{shape}"
         )
+    uneven = uneven_seeds(atlas)
+    for run in runs:
+        if text := uneven.get((run.method, run.task)):
+            yield f"{run.task}: {text}"
     relations = [run.task for run in runs if run.method == "relations"]
     if relations:
         scores = atlas.relation_scores().sel(relation=relations)
         other = [str(name) for name in scores["relation"].values[scores["category"].values == "other"]]
         if other:
             yield f"category other, unless a column 'category' says another: {_listed(other)}"
-        if (scores["seeds"].values > 1).any():
+        if not scores["seeds_kept"].values.all():
+            yield "an older version imported some relations: of these only the mean over seeds was kept"
+        if (scores["seeds_kept"].values & (scores["seeds"].values > 1)).any():
             yield "maps show the mean over seeds; 'headatlas table' has every seed"
 
 
@@ -123,16 +138,17 @@ def _listed(names: list[str]) -> str:
 
 def _advice(atlas: Atlas, runs: list[Run], out: str) -> str:
     """The command that shows what was imported."""
+    folder = shlex.quote(out)
     methods = {run.method for run in runs}
     relations = [run.task for run in runs if run.method == "relations"]
     if "gating" in methods:
-        return f"plot {out} --kind agreement' draws it"
+        return f"plot {folder} --kind agreement"
     if relations:
         scores = atlas.relation_scores().sel(direction="promote")
         only_suppress = bool(scores.isnull().all())
-        return f"plot {out} --kind categories{' --direction suppress' if only_suppress else ''}' draws it"
+        return f"plot {folder} --kind categories{' --direction suppress' if only_suppress else ''}"
     if IMPORTED in methods:
-        return f"plot {out} --kind imported' draws it"
+        return f"plot {folder} --kind imported"
     if methods & set(EFFECT_METHODS):
-        return f"plot {out} --kind effects' draws it"
-    return f"plot {out} --kind contrast' draws it" if "contrast" in methods else f"table {out}' shows it"
+        return f"plot {folder} --kind effects"
+    return f"plot {folder} --kind contrast" if "contrast" in methods else f"table {folder}"

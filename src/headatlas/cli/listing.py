@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from headatlas.core import escape_unprintable
 
 __all__ = ["listing"]
+
+#: characters of a column that is not narrower by itself
+_NARROWEST = 12
 
 listing = typer.Typer(help="Built-in models, tasks, relations; atlases of a folder.", no_args_is_help=True)
 
@@ -28,13 +34,8 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Machine-readabl
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in ("name", "where", "about"):
-        table.add_column(column)
-    for row in rows:
-        table.add_row(row["name"], row["where"], row["about"])
-    console = Console()
-    console.print(table)
+    console, columns = Console(), ("name", "where", "about")
+    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
     console.print("Any causal language model works too: a hub name, a folder, a GGUF file.", style="dim")
 
 
@@ -50,13 +51,8 @@ def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("name", no_wrap=True)
-    table.add_column("about")
-    for row in rows:
-        table.add_row(str(row["name"]), str(row["about"]))
-    console = Console()
-    console.print(table)
+    console, columns = Console(), ("name", "about")
+    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
     console.print(
         "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target; "
         "relation:NAME asks for the targets of a relation.",
@@ -86,15 +82,8 @@ def relations(
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in ("name", "category"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("pairs", justify="right")
-    table.add_column("about")
-    for row in rows:
-        table.add_row(str(row["name"]), str(row["category"]), str(row["pairs"]), str(row["about"]))
-    console = Console()
-    console.print(table)
+    console, columns = Console(), ("name", "category", "pairs", "about")
+    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
     console.print(
         "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs. "
         "Which pairs count depends on the model's tokenizer: 'headatlas relations MODEL --left-out' names "
@@ -122,12 +111,35 @@ def atlases(
     if not rows:
         console.print(f"no atlas in {escape(folder)}; 'headatlas map' makes one")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in ("atlas", "model", "tasks", "relations", "effects", "contrasts", "imported"):
-        table.add_column(column, justify="right" if column == "relations" else "left", overflow="fold")
+    lines = []
     for row in rows:
         tasks = f"[red]{escape(row['error'])}[/]" if row["error"] else escape(", ".join(row["tasks"]) or "–")
         others = (escape(", ".join(row[key]) or "–") for key in ("effects", "contrasts", "imported"))
         names = escape(escape_unprintable(row["path"])), escape(row["model"] or "–")
-        table.add_row(*names, tasks, str(row["relations"] or "–"), *others)
-    console.print(table)
+        lines.append((*names, tasks, str(row["relations"] or "–"), *others))
+    _show(console, ("atlas", "model", "tasks", "relations", "effects", "contrasts", "imported"), lines)
+
+
+def _escaped(cells: Iterable[object]) -> list[str]:
+    return [escape(escape_unprintable(str(cell))) for cell in cells]
+
+
+def _show(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of markup with all its text. Where the terminal has not `_NARROWEST` characters for each
+    column, the table is wider than the terminal."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    needed = 2 * (len(columns) - 1)
+    for place, column in enumerate(columns):
+        widest = max(cell_len(Text.from_markup(row[place]).plain) for row in [columns, *rows])
+        least = min(_NARROWEST, widest)
+        needed += least
+        justify: JustifyMethod = "right" if column in ("pairs", "relations") else "left"
+        table.add_column(column, justify=justify, overflow="fold", min_width=least)
+    for row in rows:
+        table.add_row(*row)
+    width = console.width
+    console.width = max(width, needed)
+    try:
+        console.print(table, crop=False)
+    finally:
+        console.width = width

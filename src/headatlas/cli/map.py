@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +42,13 @@ __all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 def map_(
     model: ModelName,
     task: Annotated[
-        list[str], typer.Option("--task", "-t", help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…")
+        list[str],
+        typer.Option(
+            "--task",
+            "-t",
+            help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…; files and hub: name their columns "
+            "like this: my.csv?prompt=question&target=answer&group=kind.",
+        ),
     ],
     method: Annotated[
         str, typer.Option(help=f"{', '.join(METHODS)}; ablate is ablate-zero, attribute attribute-gradient.")
@@ -103,7 +110,8 @@ def map_(
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
         kind = "" if method == "gating" else " --kind effects"
-        console.print(f"[dim]atlas in {escape(out)}; 'headatlas plot {escape(out)}{kind}' draws the map[/]")
+        command = escape(f"headatlas plot {shlex.quote(out)}{kind}")
+        console.print(f"[dim]atlas in {escape(out)}; '{command}' draws the map[/]")
 
 
 def show_map(

@@ -134,7 +134,7 @@ def _said(atlas: Atlas, name: str) -> dict[str, Any]:
         "gap": {"nats": check.gap.mean, "low": check.gap.low, "high": check.gap.high},
         "normalized": check.is_normalized,
         "why_not_normalized": check.why_not_normalized() or None,
-        "intervals": check.interval_words(),
+        "intervals": check.interval_words() or None,
         "methods": check.records(),
         "shares": check.shares.tolist(),
         **{
@@ -163,7 +163,7 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
         f"\n[bold]{escape(name)}[/], {check.item_words()}; heads that are not kept are switched off"
     )
     _show_methods(console, check)
-    for words in (*SUFFICIENCY_WORDS, check.interval_words()):
+    for words in filter(None, (*SUFFICIENCY_WORDS, check.interval_words())):
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
     _show_stability(console, atlas, name)

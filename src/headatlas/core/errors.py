@@ -72,7 +72,7 @@ class UnknownNameError(RequestError):
         if self.closest:
             advice = f"did you mean {' or '.join(repr(close) for close in self.closest)}?"
         else:
-            advice = f"there are: {', '.join(known)}."
+            advice = f"there are: {', '.join(known)}." if known else "there are none."
         super().__init__(f"no {kind} named {name!r}; {advice}{' ' + hint if hint else ''}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from headatlas.core.errors import HeadNameError
 from headatlas.core.head import Head
+from headatlas.core.methods import IMPORTED
 
 __all__ = ["ModelSpec"]
 
@@ -86,4 +87,7 @@ class ModelSpec:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ModelSpec:
         lists = {key: tuple(data[key]) for key in ("heads", "kv_heads", "head_dim")}
-        return cls(**{**data, **lists})
+        # before `parameters` could be None, imported tables stored 0
+        is_uncounted = data["architecture"] == IMPORTED and data["parameters"] == 0
+        parameters = None if is_uncounted else data["parameters"]
+        return cls(**{**data, **lists, "parameters": parameters})

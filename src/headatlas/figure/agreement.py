@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, require_atlas
 from headatlas.core import title_of
 from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
@@ -37,7 +38,7 @@ _KEY, _KEY_COLUMN, _KEY_ROW = 0.50, 0.87, 0.82
 
 @house_style()
 def plot_agreement(
-    atlas: Atlas,
+    atlas: Atlas | str | Path,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
@@ -50,6 +51,7 @@ def plot_agreement(
     With a `threshold` scores are cut to 0 or 1: the picture of what a table of shares counts. `width` in
     inches; the height follows from the model's shape.
     """
+    atlas = require_atlas(atlas)
     names = tasks_of(atlas, tasks)
     palette_of(colours)
     maps = [(atlas.always(task), atlas.any(task)) for task in names]

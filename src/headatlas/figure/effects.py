@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -11,7 +12,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts
+from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.foot import Foot, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
@@ -28,18 +29,19 @@ _COLUMNS = 4
 
 @house_style()
 def plot_effects(
-    atlas: Atlas,
+    atlas: Atlas | str | Path,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
+    atlas = require_atlas(atlas)
     known = list(dict.fromkeys(name for _, name in atlas.runs if atlas.methods(name)))
     wanted = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     for task in wanted:
         if task not in known:
-            raise UnknownNameError("task in this atlas", task, known or ["none yet"])
+            raise UnknownNameError("task in this atlas", task, known)
     by_task = {task: atlas.methods(task) for task in wanted}
     if not any(by_task.values()):
         raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
@@ -55,8 +57,10 @@ def plot_effects(
         *doubt_caption(atlas, wanted, _doubts),
     ]
     drawn = [one for one in maps if one is not None]
-    imported = any("imported_from" in atlas.run(*one).task_facts for one in drawn)
-    holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=imported)
+    imported = [one for one in drawn if "imported_from" in atlas.run(*one).task_facts]
+    if imported:
+        caption.append(f"Imported, not measured here: {'; '.join(map(', '.join, imported))}.")
+    holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=bool(imported))
     foot = Foot.of(holes, caption, width)
     rows = len(maps) // columns
     sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)

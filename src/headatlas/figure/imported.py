@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas, mean_of_seeds, reading_words, seeds_given
+from headatlas.atlas import Atlas, mean_of_seeds, reading_words, require_atlas, seeds_given, uneven_seeds
 from headatlas.core import IMPORTED, RequestError, UnknownNameError, title_of
 from headatlas.figure.effects import draw_effects, scale_end
 from headatlas.figure.foot import Foot
@@ -23,19 +24,20 @@ _NARROWEST = 1.3  # inches: a panel
 
 @house_style()
 def plot_imported(
-    atlas: Atlas,
+    atlas: Atlas | str | Path,
     names: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per imported task score: blue above zero, red below, each with a scale of its own."""
+    atlas = require_atlas(atlas)
     wanted = atlas.imported if names is None else [names] if isinstance(names, str) else list(names)
     if not wanted:
         raise RequestError("this atlas has no imported task score to draw; 'headatlas import' reads one.")
     for name in wanted:
         if name not in atlas.imported:
-            raise UnknownNameError("imported score in this atlas", name, atlas.imported or ["none"])
+            raise UnknownNameError("imported score in this atlas", name, atlas.imported)
     maps = [mean_of_seeds(atlas, name) for name in wanted]
     foot = Foot.of(hole_legend(atlas, maps, imported=True), _caption(atlas, wanted), width)
     sheet = Sheet(1, 1, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
@@ -74,5 +76,7 @@ def _caption(atlas: Atlas, names: Sequence[str]) -> list[str]:
     ]
     if several:
         caption.append(f"The mean over seeds: {', '.join(several)}.")
+    uneven = uneven_seeds(atlas)
+    caption += [f"{name}: {uneven[IMPORTED, name]}." for name in names if (IMPORTED, name) in uneven]
     notes = dict.fromkeys(text for one in facts for text in reading_words(one) if "mean" in text)
     return [*caption, *(f"{text[0].upper()}{text[1:]}." for text in notes)]

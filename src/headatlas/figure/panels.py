@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError, require_share
+from headatlas.core import RequestError, escape_unprintable, require_share
 from headatlas.figure.headers import size_of
 from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
@@ -220,4 +220,6 @@ def add_label(figure: Figure, label: str | None) -> None:
     """The name of the figure among others, such as "(b)", in the top left corner."""
     if label:
         x, y = 0.02 / figure.get_figwidth(), 1 - 0.02 / figure.get_figheight()
-        figure.text(x, y, label, ha="left", va="top", fontsize=FONT_SIZES["label"], gid="label")
+        figure.text(
+            x, y, escape_unprintable(label), ha="left", va="top", fontsize=FONT_SIZES["label"], gid="label"
+        )

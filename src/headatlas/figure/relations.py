@@ -115,7 +115,9 @@ def imported_note(scores: xr.DataArray) -> list[str]:
         str(name) + (f" (mean over {count} seeds)".replace(" ", "\u00a0") if count > 1 else "")
         for name, count in zip(given["relation"].values, given["seeds"].values, strict=True)
     ]
-    return [f"Imported, not measured here: {', '.join(parts)}."]
+    lost = given["relation"].values[~given["seeds_kept"].values].tolist()
+    note = [f"An older version imported {', '.join(lost)}: the single seeds were not kept."] if lost else []
+    return [f"Imported, not measured here: {', '.join(parts)}.", *note]
 
 
 @house_style()

@@ -143,7 +143,7 @@ class Sources:
         except RuntimeError as error:
             if not is_dtype_error(error):
                 raise
-            return all_chunks(None)
+        return all_chunks(None)  # out here the error no longer keeps the tensors of the failed pass alive
 
     def _find_branch(self) -> list[tuple[str, float]]:
         """(module, factor): the modules whose outputs, times the factors, the MLP branch adds."""

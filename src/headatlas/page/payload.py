@@ -29,6 +29,7 @@ from headatlas.atlas import (
     doubts,
     effect_doubts,
     find,
+    imported_effects,
     made_how,
     mean_of_seeds,
     seed_blocks_text,
@@ -92,6 +93,7 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
             f"{atlas.path} has no finished task, relations, effects or contrast; there is nothing to show."
         )
     findings = find(atlas)
+    imported = imported_effects(atlas)
     made = {(task, method): text for task, method, text in corruptions(atlas)}
     return {
         "label": label,
@@ -115,6 +117,7 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
             {
                 "task": task,
                 "method": method,
+                "imported": (task, method) in imported,
                 "values": _floats(atlas.importance(task, method).values),
                 "made": made.get((task, method), ""),
                 "doubts": [doubt.text for doubt in effect_doubts(atlas, task, method)],
@@ -245,6 +248,7 @@ def _relations(atlas: Atlas) -> list[dict[str, Any]]:
             "kind": str(scores["kind"].sel(relation=name).item()),
             "pairs": int(scores["pairs"].sel(relation=name).item()),
             "seeds": int(scores["seeds"].sel(relation=name).item()),
+            "seedsKept": bool(scores["seeds_kept"].sel(relation=name).item()),
             "scores": _floats(scores.sel(relation=name).values),
         }
         for name in scores["relation"].values.tolist()

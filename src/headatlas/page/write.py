@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headatlas.atlas import Atlas, open_atlas, write_text
-from headatlas.core import RequestError
+from headatlas.atlas import Atlas, require_atlas, write_text
+from headatlas.core import RequestError, require_path
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 
@@ -17,16 +17,18 @@ def write_page(
 ) -> Path:
     """Write the page of an atlas (and of another, to compare) and return its path. It works from a folder,
     without a server and without a network."""
-    path = Path(out)
+    path = require_path("out", out)
     if path.suffix.lower() not in (".html", ".htm"):
         raise RequestError(f"{str(out)!r} is no page; its name ends in .html.")
-    if other is not None and _place(other) is not None and _place(atlas) == _place(other):
-        raise RequestError(f"{_place(other)} twice: an atlas is compared with another one.")
-    both = [one if isinstance(one, Atlas) else open_atlas(one) for one in (atlas, other) if one is not None]
+    given = [one for one in (atlas, other) if one is not None]
+    folders = [folder for one in given if (folder := _folder_of(one)) is not None]
+    if len(set(folders)) < len(folders):
+        raise RequestError(f"{folders[0]} twice: an atlas is compared with another one.")
+    both = [require_atlas(one) for one in given]
     write_text(path, page_of(payload_of(both)))
     return path
 
 
-def _place(atlas: Atlas | str | Path) -> Path | None:
-    path = atlas.path if isinstance(atlas, Atlas) else Path(atlas)
-    return path and path.resolve()
+def _folder_of(atlas: Atlas | str | Path) -> Path | None:
+    folder = atlas.path if isinstance(atlas, Atlas) else require_path("the folder of an atlas", atlas)
+    return folder and folder.resolve()
