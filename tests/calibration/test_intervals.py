@@ -1,4 +1,4 @@
-"""Do the intervals of means cover their true values? On simulated losses, effects and seeds."""
+"""Do the intervals of means cover their true values? On simulated losses, effects, seeds and contrasts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ import pytest
 import torch
 from scipy import stats
 
-from headatlas.atlas import EffectMap, ItemEffects, clustered_error
+from headatlas.atlas import (
+    Atlas,
+    EffectMap,
+    Fit,
+    ItemEffects,
+    Run,
+    chance_doubt,
+    clustered_error,
+    summarize_contrast,
+)
 from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.effects import pool_effects
 from headatlas.atlas.interval import jackknife, t_interval
-from headatlas.atlas.scores import SCORES, THRESHOLD
+from headatlas.atlas.scores import THRESHOLD
 from headatlas.run.exporting import _nll_change
 from headatlas.run.prepare import _group_error
-from support.calibration import assert_covers, covers
-from support.null_atlases import EVEN, LARGE, RAGGED, null_item_effects, null_scores
+from support.atlases import spec_of
+from support.calibration import DRAWS, assert_covers, covers
+from support.null_atlases import EVEN, LARGE, RAGGED, null_item_effects, null_score_arrays
 from support.null_validations import grouped_losses
 
 pytestmark = pytest.mark.slow
@@ -45,22 +55,47 @@ def mean_of(values, groups):
 
 
 @pytest.mark.parametrize(
-    ("shape", "seeds"), [(EVEN, 3), (EVEN, 10), (RAGGED, 3), (RAGGED, 10), (LARGE, 3)], ids=str
+    ("shape", "seeds", "missing"),
+    [
+        (EVEN, 3, 0.06),
+        (EVEN, 10, 0),
+        (RAGGED, 3, 0.08),
+        (RAGGED, 10, 0),
+        (LARGE, 3, 0.03),
+        ((4,) * 4, 3, 0.35),
+    ],
+    ids=["even-3", "even-10", "ragged-3", "ragged-10", "30 layers-3", "4 layers of 4-3"],
 )
-def test_shares_of_roles_per_seed(shape, seeds):
-    """`Summary.per_seed`: t intervals of shares of heads. Random: the noise of seeds; 20 maps are fixed, one
-    after the other. Sets of 3 or 10 seeds are drawn from 300 of each map, and the true shares are the means
-    over the 300."""
+def test_shares_of_roles_per_seed(shape, seeds, missing):
+    """`Summary.per_seed`: t intervals of shares of heads. Random: the map of a task and the noise of its
+    seeds. The true shares are the means over 200 other seeds of the same map.
+
+    A share is a count. Seeds with equal counts give no interval (up to `missing` of the draws), and these are
+    the draws in which it would be too narrow. So intervals cover up to as much more than 97 %: in a model of
+    4 x 4 heads up to 100 % with three seeds."""
     rng = np.random.default_rng(0)
-    hits = defaultdict(list)
-    for _ in range(20 if seeds == 3 else 40):
-        scores = null_scores(rng, shape, 300)
-        is_head = ~np.isnan(scores["facilitation"].values[0])
-        for role, name in SCORES.items():
-            values = (scores[name].values[:, is_head] >= THRESHOLD).mean(axis=1)
-            for some in values.reshape(-1, seeds):
-                hits[role].append(covers(t_interval(some, bounds=(0, 1)), values.mean()))
-    assert_covers(hits)
+    hits, without = defaultdict(list), defaultdict(int)
+    for _ in range(DRAWS):
+        scores = null_score_arrays(rng, shape, seeds + 200)
+        helps, hurts = (values[:, ~np.isnan(values[0])] for values in scores.values())
+        by_role = {"facilitating": helps, "interfering": hurts, "irrelevant": (1 - hurts) * (1 - helps)}
+        for role, values in by_role.items():
+            shares = (values >= THRESHOLD).mean(axis=1)
+            interval = t_interval(shares[:seeds], bounds=(0, 1))
+            if interval.low is None:
+                without[role] += 1
+            else:
+                hits[role].append(covers(interval, shares[seeds:].mean()))
+    rarest = max(without.values(), default=0) / DRAWS
+    assert missing / 3 <= rarest <= missing, rarest
+    if missing:
+        rates = {role: float(np.mean(values)) for role, values in hits.items()}
+        for role, rate in rates.items():
+            share = without[role] / DRAWS
+            print(f"coverage | {role}, {share:.3f} without | {len(hits[role])} | {rate:.3f}")
+            assert 0.93 <= rate <= 0.97 + share, (role, rate)
+    else:
+        assert_covers(hits)
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
@@ -71,7 +106,7 @@ def test_means_over_groups(sizes):
     rng = np.random.default_rng(1)
     groups = groups_of(sizes)
     hits = defaultdict(list)
-    for _ in range(4000 if len(sizes) < 40 else 2000):
+    for _ in range(2 * DRAWS):
         before, after = grouped_losses(rng, groups), grouped_losses(rng, groups)
         after = 0.5 * before + 0.3 * after
         hits["losses"].append(covers(mean_of(before, groups), 1))
@@ -90,7 +125,7 @@ def test_ratios_over_groups():
     rng = np.random.default_rng(2)
     groups = groups_of([4] * 12)
     hits = []
-    for _ in range(2000):
+    for _ in range(DRAWS):
         above, below = grouped_losses(rng, groups), 4 + grouped_losses(rng, groups)
         ratio = jackknife(
             48, lambda index, a=above, b=below: a[index].mean() / b[index].mean(), groups=groups
@@ -116,11 +151,10 @@ def test_errors_of_effects(sizes):
         values = null_item_effects(rng, EVEN, groups, true=true)
         half = half_width(clustered_error(values, groups), groups)
         hits["effects"].extend((np.abs(values.mean(axis=0)) <= half).ravel().tolist())
-        for head in range(8):
-            half = half_width(_group_error(values[:, 0, head], groups.tolist()), groups)
-            hits["gain over chance"].append(abs(values[:, 0, head].mean()) <= half)
-    assert_covers({"effects": hits["effects"]})
-    assert 0.92 <= np.mean(hits["gain over chance"]) <= 0.98  # few draws of the same formula
+        for gains in values.reshape(len(groups), -1).T:
+            half = half_width(_group_error(gains, groups.tolist()), groups)
+            hits["gain over chance"].append(abs(gains.mean()) <= half)
+    assert_covers(hits)
 
 
 @pytest.mark.parametrize("shape", [EVEN, RAGGED], ids=["even", "ragged"])
@@ -145,3 +179,100 @@ def test_errors_of_pooled_effects(shape):
         half = half_width(error, groups[np.unique(np.concatenate(drawn))])
         hits.extend((np.abs(effect) <= half)[~np.isnan(true)].tolist())
     assert_covers({"pooled": hits})
+
+
+#: standard deviation of the gain between seeds, and between items of one seed apart from what all seeds share
+_SEED_NOISE, _ITEM_SEED_NOISE = 0.2, 0.3
+
+
+def gains_of_seeds(rng, groups, seeds):
+    """(baseline, fits, gains): held-out losses without gates, and with those of each seed; what each seed
+    gains on average. The mean over seeds is 0.2. Seeds differ by as much as means over 12 groups do, several
+    times more than in the gallery."""
+    before, after = grouped_losses(rng, groups), grouped_losses(rng, groups)
+    gains = 0.2 + _SEED_NOISE * rng.standard_normal(seeds)
+    noise = _ITEM_SEED_NOISE * rng.standard_normal((seeds, len(groups)))
+    gated = 0.5 * before + 0.3 * after + 0.2 - gains[:, None] + noise
+    baseline = {"rows": len(groups), "groups": groups.tolist(), "held_out_nll": before}
+    return baseline, [{"held_out_nll": losses} for losses in gated], gains
+
+
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_gains_over_items_and_seeds(seeds):
+    """`Summary.gain`. Random: items in 12 groups, and seeds. Over groups alone three seeds cover 86 %."""
+    rng = np.random.default_rng(5)
+    hits = []
+    for _ in range(2 * DRAWS):
+        baseline, fits, _ = gains_of_seeds(rng, groups_of([4] * 12), seeds)
+        hits.append(covers(held_out_summary(baseline, {"retain": fits})["gain"]["retain"], 0.2))
+    assert_covers({f"gain, {seeds} seeds": hits})
+
+
+def test_the_gain_of_one_seed_is_that_of_its_gates():
+    """`Summary.gain` with one seed counts items alone, as its docstring says. It covers what the gates of
+    this seed gain. What such gates gain on average it covers in 70 to 80 % here, because one seed cannot tell
+    how much seeds vary."""
+    rng = np.random.default_rng(6)
+    of_its_gates, of_all = [], []
+    for _ in range(2 * DRAWS):
+        baseline, fits, gains = gains_of_seeds(rng, groups_of([4] * 12), 1)
+        interval = held_out_summary(baseline, {"retain": fits})["gain"]["retain"]
+        of_its_gates.append(covers(interval, gains[0]))
+        of_all.append(covers(interval, 0.2))
+    assert_covers({"gain of the gates of one seed": of_its_gates})
+    print(f"coverage | gain of all seeds, from one | {len(of_all)} | {np.mean(of_all):.3f} | 0.700 to 0.800")
+    assert 0.70 <= np.mean(of_all) <= 0.80
+
+
+def contrast_of(facts, gates):
+    """An atlas with one contrast: the facts and gates of each seed."""
+    fits = [
+        Fit(
+            "contrast", "a without b", seed, "retain", "id", np.log(values / (1 - values)).astype(np.float32),
+            values[None].astype(np.float32), np.array([1], np.int32), np.ones(1, np.float32), one,
+        )
+        for seed, (one, values) in enumerate(zip(facts, gates, strict=True))
+    ]  # fmt: skip
+    return Atlas(spec_of(*[gates.shape[2]] * gates.shape[1]), [Run("contrast", "a without b", "id")], fits)
+
+
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_contrasts_over_seeds(seeds):
+    """`summarize_contrast`: held-out figures with the gates. Random: seeds, whose NLLs are skewed (a standard
+    deviation of a quarter) and whose accuracies are normal, rounded to 64 items. The interval is over seeds:
+    the items are fixed."""
+    rng = np.random.default_rng(7)
+    hits = defaultdict(list)
+    gates = np.full((seeds, 2, 2), 0.7)
+    for _ in range(DRAWS):
+        nll = 2 * rng.gamma(16, 1 / 16, seeds)
+        accuracy = np.clip(np.round(64 * rng.normal(0.6, 0.08, seeds)) / 64, 0, 1)
+        facts = [
+            {"retain_nll": first, "forget_accuracy": second}
+            for first, second in zip(nll, accuracy, strict=True)
+        ]
+        after = summarize_contrast(contrast_of(facts, gates), "a without b").after
+        hits["contrast, NLL"].append(covers(after["retain_nll"], 2))
+        if len(set(accuracy)) > 1:
+            hits["contrast, accuracy"].append(covers(after["forget_accuracy"], 0.6))
+    assert_covers(hits)
+
+
+@pytest.mark.parametrize("sizes", [[3] * 8, [1] * 32, [1, 1, 2, 2, 2, 3, 3, 2] * 3], ids=["8", "32", "24"])
+def test_a_model_at_chance_is_called_so(sizes):
+    """`chance_doubt`: there is no doubt if the interval of the gain over chance lies above zero. Random: the
+    losses of right targets and of others, skewed, half of the variance between groups. At chance the mean
+    gain is zero, and the interval excludes it in 5 % of draws, half of them above zero."""
+    rng = np.random.default_rng(8)
+    groups = groups_of(sizes)
+    is_doubted, is_clear = [], []
+    for _ in range(2 * DRAWS):
+        gains = grouped_losses(rng, groups) - grouped_losses(rng, groups)
+        figures = {"nll": 2.0, "chance_nll": 2.0, "accuracy": 0.5, "groups": groups.tolist()}
+        figures["gain_error"] = _group_error(gains, groups.tolist())
+        better, worse = (chance_doubt({**figures, "gain": sign * gains.mean()}) is None for sign in (1, -1))
+        is_doubted.append(not (better or worse))
+        is_clear.append(better)
+    assert_covers({"chance": is_doubted})
+    print(f"rejection | chance, one side | {len(is_clear)} | {np.mean(is_clear):.3f} | 0.015 to 0.035")
+    assert 0.015 <= np.mean(is_clear) <= 0.035

@@ -649,7 +649,7 @@ def test_one_of_each_is_not_plural():
     one = atlas_of({"a": {0: (np.full((1, 1), 0.9), np.full((1, 1), 0.1))}})
     page = report_markdown(one)
     assert "1 head in 1 layer; a (1 seed); 0 relations." in page
-    assert "permutation" not in page and "Holm" not in page
+    assert "p: 0" not in page and "Holm" not in page
     (test,) = [finding for finding in find(atlas()) if finding.about == "a − b"]
     assert "p: 1 permutation or Welch test with these units" in report_markdown(atlas(), [test])
 

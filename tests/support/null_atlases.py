@@ -21,13 +21,13 @@ for arithmetic, syntax and math, on the logits of the scores (clipped to -6..6):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas import Atlas, Fit, Run, ScoreMap, role_scores
+from headatlas.atlas import IMPLEMENTS, Atlas, Fit, Run, ScoreMap, role_scores
 from headatlas.atlas.records import EffectMap, ItemEffects
 from headatlas.core import DIRECTIONS, FITS
 from support.atlases import spec_of
@@ -37,12 +37,16 @@ __all__ = [
     "LARGE",
     "LAYER_SHARE",
     "RAGGED",
+    "RELATIONS",
     "SEED_CORRELATION",
+    "category_maps",
     "null_atlas",
     "null_gates",
     "null_item_effects",
     "null_maps",
+    "null_score_arrays",
     "null_scores",
+    "read_once",
 ]
 
 #: 12 layers of 8 heads
@@ -60,8 +64,8 @@ NOISE_LAYER_SHARE = 0.03
 SEED_CORRELATION = 0.85
 #: mean and standard deviation of the logits of facilitation and interference, and their correlation
 _FACILITATION, _INTERFERENCE, _BOTH = (-0.3, 4.0), (-4.0, 2.9), -0.5
-#: category -> relations of a null atlas
-_RELATIONS = {"algorithmic": 3, "knowledge": 3, "linguistic": 3, "translation": 2}
+#: category -> how many relations of it a null atlas has
+RELATIONS = {"algorithmic": 3, "knowledge": 3, "linguistic": 3, "translation": 2}
 
 
 def null_maps(
@@ -137,6 +141,37 @@ def null_scores(
     return role_scores(xr.DataArray(1 / (1 + np.exp(-logits)), dims=list(coords), coords=coords))
 
 
+def null_score_arrays(
+    rng: np.random.Generator, heads_per_layer: Sequence[int], seeds: int, **options: Any
+) -> dict[str, np.ndarray]:
+    """Facilitation and interference [seed, layer, head] of `null_scores` without labels, which take thirty
+    times as long as the numbers."""
+    gates = 1 / (1 + np.exp(-null_gates(rng, heads_per_layer, seeds, **options)))
+    return {"facilitation": gates[:, 2], "interference": 1 - gates[:, 1]}
+
+
+def read_once(atlas: Atlas) -> Atlas:
+    """Let an atlas keep its scores without labels: they are computed again for every statement otherwise."""
+    kept: dict[str, tuple[xr.Dataset, ...]] = {}
+    for task in atlas.tasks:
+        retain, remove = (
+            np.stack([1 / (1 + np.exp(-atlas.fit(task, seed, fit).logits)) for seed in atlas.seeds(task)])
+            for fit in ("retain", "remove")
+        )
+        scores = {"facilitation": remove, "interference": 1 - retain}
+        kept[task] = tuple(
+            xr.Dataset({name: (dims, reduced(values)) for name, values in scores.items()})
+            for dims, reduced in (
+                (("seed", "layer", "head"), lambda values: values),
+                (("layer", "head"), lambda values: values.min(axis=0)),
+                (("layer", "head"), lambda values: values.max(axis=0)),
+            )
+        )
+    for place, name in enumerate(("scores", "always", "any")):
+        setattr(atlas, name, lambda task, place=place: kept[task][place])
+    return atlas
+
+
 def null_item_effects(
     rng: np.random.Generator,
     heads_per_layer: Sequence[int],
@@ -167,7 +202,7 @@ def null_atlas(
     *,
     tasks: Sequence[str] = ("first", "second", "third"),
     seeds: int = 10,
-    relations: bool = True,
+    relations: Mapping[str, int] = RELATIONS,
     effects: Sequence[str] = ("ablate-zero", "mediate"),
     first_seed: int = 0,
     seed_correlation: float = SEED_CORRELATION,
@@ -178,8 +213,9 @@ def null_atlas(
 
     Independent of each other are the maps of all tasks, the scores of all relations in both directions, and
     the effects of each task by each method. Tasks and relations have `layer_effects` in common if given:
-    tests that permute heads within layers must hold then too. About 4 % of the heads implement each relation.
-    The first task asks for the first relation. Seeds are numbered from `first_seed`.
+    tests that permute heads within layers must hold then too. `relations`: category -> how many it has; about
+    4 % of the heads implement each. The first task asks for the first relation. Seeds are numbered from
+    `first_seed`.
 
     A task's effects come from 24 items in 8 groups per seed, of 2 seeds that share half of their items.
     """
@@ -187,7 +223,7 @@ def null_atlas(
     shape: dict[str, Any] = {"layer_share": layer_share, "layer_effects": layer_effects}
     names = {
         f"{category} {number}": category
-        for category, count in _RELATIONS.items()
+        for category, count in relations.items()
         for number in range(1, count + 1)
     }
     runs, fits, maps = [], [], []
@@ -204,12 +240,32 @@ def null_atlas(
             runs.append(Run(method, task, "id", settings=settings))
             maps += _effect_maps(rng, heads_per_layer, task, method)
     scores = []
-    for name, category in names.items() if relations else ():
-        values = 1 / (1 + np.exp(4.4 - 1.5 * null_maps(rng, heads_per_layer, len(DIRECTIONS), **shape)))
+    for name, category in names.items():
+        values = _relation_scores(null_maps(rng, heads_per_layer, len(DIRECTIONS), **shape))
         facts: dict[str, Any] = {"category": category, "kind": "weights", "pairs": 40, "listed": 40, "k": 1}
         runs.append(Run("relations", name, "id"))
         scores.append(ScoreMap("relations", name, "id", values, facts))
     return Atlas(spec, runs, fits, scores=scores, effects=maps)
+
+
+def category_maps(
+    rng: np.random.Generator,
+    heads_per_layer: Sequence[int],
+    relations: Mapping[str, int] = RELATIONS,
+    *,
+    layer_effects: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """category -> [layer, head]: True if the head implements one of its relations, as in `null_atlas`."""
+    maps = {
+        category: null_maps(rng, heads_per_layer, count, layer_effects=layer_effects)
+        for category, count in relations.items()
+    }
+    return {category: (_relation_scores(some) >= IMPLEMENTS).any(axis=0) for category, some in maps.items()}
+
+
+def _relation_scores(maps: np.ndarray) -> np.ndarray:
+    scores: np.ndarray = 1 / (1 + np.exp(4.4 - 1.5 * maps))
+    return scores
 
 
 def _fit(task: str, seed: int, fit: str, logits: np.ndarray) -> Fit:

@@ -15,13 +15,15 @@ Fixed are the weights and what each method measures on average, which correlates
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Validation
+from headatlas.run.curves import _RANDOM
 
-__all__ = ["HEADS", "grouped_losses", "null_validation", "true_figures"]
+__all__ = ["HEADS", "grouped_losses", "null_validation", "true_figures", "true_figures_of_order"]
 
 HEADS = 96
 #: true weights with heavy tails; a quarter of the heads hurt
@@ -39,7 +41,7 @@ _NOISE = {"gating": 0.7, "ablate-zero": 2.0}
 #: how much the weight of a head varies over items, as a share of it
 _ITEM_NOISE = 1.5
 _COUNTS = sorted({round(share * HEADS) for share in SHARES})
-_RANDOM, _EFFECT_ITEMS, _PARTS = 20, 32, 5
+_EFFECT_ITEMS, _PARTS = 32, 5
 
 
 def grouped_losses(rng: np.random.Generator, groups: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -87,8 +89,11 @@ def _measured(rng: np.random.Generator, method: str, count: int) -> np.ndarray:
 
 
 def _orders(measured: np.ndarray) -> list[np.ndarray]:
-    """The ranking by all measurements, and those with one of at most five parts left out."""
+    """The ranking by all measurements, and those with one of at most five parts left out; one measurement
+    has no parts."""
     count = len(measured)
+    if count == 1:
+        return [_order(measured)]
     parts = np.array_split(np.arange(count), min(count, _PARTS))
     kept = [np.arange(count), *(np.setdiff1d(np.arange(count), part) for part in parts)]
     return [_order(measured[part]) for part in kept]
@@ -99,17 +104,22 @@ def _order(measured: np.ndarray) -> np.ndarray:
 
 
 def null_validation(
-    rng: np.random.Generator, groups: Sequence[int] | np.ndarray, *, seeds: int = 10, draws: int = 40
+    rng: np.random.Generator,
+    groups: Sequence[int] | np.ndarray,
+    *,
+    seeds: int = 10,
+    draws: int = 40,
+    random_orders: int = _RANDOM,
 ) -> Validation:
-    """A validation of "gating" with so many seeds, of "ablate-zero" with 32 effect items and of 20 random
-    orders, on items of these `groups`. Heads are switched off by the scores of each seed, and in `draws`
-    random orders."""
+    """A validation of "gating" with so many seeds, of "ablate-zero" with 32 effect items and of as many
+    random orders as `headatlas validate` takes, on items of these `groups`. Heads are switched off by the
+    scores of each seed, and in `draws` random orders. The fact "order" is the ranking of gating."""
     groups = np.asarray(groups)
     items, gating = _Items(rng, groups), _measured(rng, "gating", seeds)
     rankings = {
         "gating": _orders(gating),
         "ablate-zero": _orders(_measured(rng, "ablate-zero", _EFFECT_ITEMS)),
-        "random": [rng.permutation(HEADS) for _ in range(_RANDOM)],
+        "random": [rng.permutation(HEADS) for _ in range(random_orders)],
     }
     labels, orders = [], []
     for method, some in rankings.items():
@@ -126,29 +136,54 @@ def null_validation(
     )
     by_chance = np.array([items.drop(rng.permutation(HEADS)) for _ in range(draws)])
     right = np.zeros_like(keep)
-    facts = {"groups": groups.tolist()}
+    facts = {"groups": groups.tolist(), "order": rankings["gating"][0].tolist()}
     return Validation(
         "null", tuple(labels), tuple(_COUNTS), HEADS, keep, drop, right, right, off, by_chance, facts
     )
 
 
 def true_figures(
-    rng: np.random.Generator, method: str, *, seeds: int = 10, rankings: int = 400
+    rng: np.random.Generator, method: str, *, seeds: int = 10, rankings: int = 300
 ) -> dict[str, float]:
     """The true figures of a method, in nats and (without suffix) normalized: means over many rankings, with
-    losses that are means over many items."""
-    items = _Items(rng, np.arange(4000))
+    losses that are means over many items. "random" is the mean curve of as many orders as a validation has.
+    """
+    every = []
+    for _ in range(_ITEM_SETS):
+        items = _Items(rng, np.arange(_MANY))
+        for _ in range(rankings // _ITEM_SETS):
+            if method == "random":
+                orders = [rng.permutation(HEADS) for _ in range(_RANDOM)]
+            else:
+                count = seeds if method == "gating" else _EFFECT_ITEMS
+                orders = [_order(_measured(rng, method, count))]
+            every.append(_figures(items, orders))
+    return {name: float(np.mean([one[name] for one in every])) for name in every[0]}
+
+
+def true_figures_of_order(order: Sequence[int]) -> dict[str, float]:
+    """The true figures of one ranking: with losses that are means over many items, always the same."""
+    return _figures(_many_items(), [np.asarray(order)])
+
+
+#: items whose means are taken for true ones, and in how many sets, so that no set counts alone
+_MANY, _ITEM_SETS = 2000, 3
+
+
+@cache
+def _many_items() -> _Items:
+    return _Items(np.random.default_rng(9), np.arange(_MANY))
+
+
+def _figures(items: _Items, orders: Sequence[np.ndarray]) -> dict[str, float]:
+    """Sufficiency, distance and necessity of the mean curve of some orders, in nats and normalized."""
     none, full, shares = items.none.mean(), items.full.mean(), np.array(_COUNTS) / HEADS
-    areas = []
-    for _ in range(rankings):
-        count = seeds if method == "gating" else _EFFECT_ITEMS
-        order = rng.permutation(HEADS) if method == "random" else _order(_measured(rng, method, count))
-        keep, drop = items.keep(order).mean(axis=1), items.drop(order).mean(axis=1)
-        heights = (none - keep, np.abs(keep - full), drop - full)
-        areas.append([float(np.trapezoid(height, shares)) for height in heights])
-    nats = np.mean(areas, axis=0)
-    names = ("sufficiency", "distance", "necessity")
+    keep, drop = (
+        np.mean([side(order).mean(axis=1) for order in orders], axis=0) for side in (items.keep, items.drop)
+    )
+    heights = {"sufficiency": none - keep, "distance": np.abs(keep - full), "necessity": drop - full}
+    nats = {name: float(np.trapezoid(height, shares)) for name, height in heights.items()}
     return {
-        **dict(zip(names, (nats / (none - full)).tolist(), strict=True)),
-        **{f"{name}_nats": float(value) for name, value in zip(names, nats, strict=True)},
+        **{f"{name}_nats": area for name, area in nats.items()},
+        **{name: area / float(none - full) for name, area in nats.items()},
     }

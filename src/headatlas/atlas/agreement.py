@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas.interval import Interval, jackknife, t_interval
+from headatlas.atlas.interval import Interval, Spread, jackknife_spread, spread_interval, t_interval
 from headatlas.atlas.scores import SCORES, THRESHOLD, roles_of
 from headatlas.core import ROLES
 
@@ -37,9 +37,9 @@ class Summary:
     `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll`,
     `accuracy` (rows with the whole target right) and `token_accuracy`: held-out figures of baseline, retain
     and remove, on `held_out` rows of `groups` groups that no gate was fitted on. `gain`: how far the gates of
-    retain and remove lower that NLL, with an interval over groups. `known`: the same figures on `known_rows`
-    held-out rows of groups that were fitted on; empty if there are none. `unclear`: mean share of heads of
-    which no score reaches the threshold;
+    retain and remove lower that NLL, with an interval over groups and seeds (over groups alone with one
+    seed). `known`: the same figures on `known_rows` held-out rows of groups that were fitted on; empty if
+    there are none. `unclear`: mean share of heads of which no score reaches the threshold;
     `parted`: mean distance between G+ and G- of a head, small where the fits have hardly begun.
     """
 
@@ -130,10 +130,20 @@ def held_out_summary(
 
 
 def _gain(baseline: Mapping[str, Any], fits: Sequence[Mapping[str, Any]]) -> Interval:
-    """How far gates lower the NLL, on average over seeds and rows; the interval is over groups of rows."""
-    gated = np.mean([fit["held_out_nll"] for fit in fits], axis=0)
-    gains = np.asarray(baseline["held_out_nll"]) - gated
-    return jackknife(len(gains), lambda index: float(gains[index].mean()), groups=baseline["groups"])
+    """How far gates lower the NLL, on average over seeds and rows; the interval is over groups of rows and
+    over seeds. With one seed it leaves out how much the gates vary."""
+    gains = np.asarray(baseline["held_out_nll"]) - np.array([fit["held_out_nll"] for fit in fits])
+    by_row, by_seed = gains.mean(axis=0), gains.mean(axis=1)
+    mean = float(gains.mean())
+    over_groups = jackknife_spread(
+        len(by_row), lambda index: float(by_row[index].mean()), groups=baseline["groups"]
+    )
+    if over_groups is None:
+        return Interval(mean)
+    if len(by_seed) == 1:
+        return spread_interval(mean, [over_groups])
+    over_seeds = Spread(float(by_seed.var(ddof=1)) / len(by_seed), len(by_seed) - 1)
+    return spread_interval(mean, [over_groups, over_seeds])
 
 
 def summarise(

@@ -46,7 +46,8 @@ def t_interval(
     bounds: tuple[float, float] = (-np.inf, np.inf),
     level: float = LEVEL,
 ) -> Interval:
-    """The mean of independent values with its t interval; a single value has no interval.
+    """The mean of independent values with its t interval. There is no interval for a single value, or if all
+    values are equal: then they do not show how much they vary.
 
     `bounds` are the smallest and the largest value that the mean can take.
     """
@@ -54,7 +55,7 @@ def t_interval(
 
     values = np.asarray(values, dtype=float)
     mean = float(values.mean())
-    if len(values) < 2:
+    if len(values) < 2 or not np.ptp(values):
         return Interval(mean)
     half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return Interval(mean, max(mean - float(half), bounds[0]), min(mean + float(half), bounds[1]))
@@ -74,14 +75,18 @@ def jackknife(
     count: int, statistic: Callable[[np.ndarray], float], *, groups: Sequence[int] | np.ndarray | None = None
 ) -> Interval:
     """`statistic(index)` of all `count` units with the interval that `jackknife_spread` gives it. No interval
-    with one group."""
+    with one group, or if leaving out a group never changes the statistic."""
     estimate = float(statistic(np.arange(count)))
     spread = jackknife_spread(count, statistic, groups=groups)
     return Interval(estimate) if spread is None else spread_interval(estimate, [spread])
 
 
 def jackknife_spread(
-    count: int, statistic: Callable[[np.ndarray], float], *, groups: Sequence[int] | np.ndarray | None = None
+    count: int,
+    statistic: Callable[[np.ndarray], float],
+    *,
+    groups: Sequence[int] | np.ndarray | None = None,
+    fixed: np.ndarray | None = None,
 ) -> Spread | None:
     """The spread of `statistic(index)` over groups of units, from leaving out each group once. Units of one
     group are not independent of each other. The statistic must be smooth, as a mean, a ratio or a correlation
@@ -89,6 +94,9 @@ def jackknife_spread(
 
     The degrees of freedom are those of Bell and McCaffrey for a mean: one less than the number of groups if
     all have the same size, fewer otherwise. None with one group, or if the statistic is NaN without one.
+
+    `fixed` [group, in the order of the labels]: leaving out a group also changes the statistic in proportion
+    to this, which is the same in every sample. That part is fitted and subtracted, at one degree of freedom.
     """
     labels = np.arange(count) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     sizes = np.bincount(labels)
@@ -99,6 +107,11 @@ def jackknife_spread(
     if np.isnan(pulls).any():
         return None
     scale, freedom = _sizes_matter(sizes)
+    if fixed is not None and fixed.any():
+        if freedom <= 1:
+            return None
+        pulls = pulls - (pulls @ fixed) / (fixed @ fixed) * fixed
+        scale, freedom = scale * len(sizes) / (len(sizes) - 1), freedom - 1
     centered = pulls - pulls.mean()
     cubes, squares = float((centered**3).sum()), float((centered**2).sum())
     skewness = cubes / squares**1.5 * (1 - 1 / len(sizes)) ** 1.5 if squares else 0.0
@@ -121,7 +134,7 @@ def _sizes_matter(sizes: np.ndarray) -> tuple[float, float]:
 
 
 def spread_interval(estimate: float, spreads: Sequence[Spread]) -> Interval:
-    """The 95 % interval of an estimate that independent sources of variation move.
+    """The 95 % interval of an estimate that independent sources of variation move; none if nothing moves it.
 
     A t interval, corrected for skewness by Hall's cubic transformation: losses are skewed, and a symmetric
     interval of few groups misses their mean too often. The degrees of freedom lie between those of Welch and
@@ -133,8 +146,8 @@ def spread_interval(estimate: float, spreads: Sequence[Spread]) -> Interval:
 
     variances, freedom, skewness = np.array([(one.variance, one.freedom, one.skewness) for one in spreads]).T
     total = float(variances.sum())
-    if not total > 0:
-        return Interval(estimate, estimate, estimate)
+    if not total > (1e-12 * estimate) ** 2:  # rounding
+        return Interval(estimate)
     degrees = 1 / ((variances / total) ** 1.5 / freedom).sum()
     quantile = float(stats.t.ppf((1 + LEVEL) / 2, degrees))
     skew = float((skewness * variances**1.5).sum()) / total**1.5
@@ -167,7 +180,8 @@ def bootstrap(
     Units of one group are drawn together, because they are not independent of each other. The percentiles are
     widened for the number of groups, as a t quantile exceeds the normal one (Hesterberg's expanded
     percentile interval); plain percentiles are too narrow by a factor of sqrt(1 - 1/groups) and more.
-    There is no interval with one group, or if the statistic is NaN in more than half of the draws.
+    There is no interval with one group, if the statistic is the same in all draws, or if it is NaN in more
+    than half of them.
     """
     estimate = float(statistic(np.arange(count)))
     labels = np.arange(count) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
@@ -177,7 +191,7 @@ def bootstrap(
     rng = np.random.default_rng(seed)
     values = np.array([statistic(_drawn(members, rng)) for _ in range(draws)], dtype=float)
     values = values[~np.isnan(values)]
-    if len(values) <= draws / 2:
+    if len(values) <= draws / 2 or not np.ptp(values):
         return Interval(estimate)
     tail = _expanded_tail(len(members), level)
     low, high = np.quantile(values, [tail, 1 - tail])

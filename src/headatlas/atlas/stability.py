@@ -59,10 +59,8 @@ def _parted(seeds: tuple[int, ...], size: int, most: int) -> list[tuple[int, ...
 
 def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
     """One line per number of seeds: Always and Any shares, and the rank correlation of the mean scores with
-    those of all seeds and with those of as many other seeds; means over the choices of seeds.
-
-    Against other seeds: as many, none of them the same (NaN where there are too few).
-    """
+    those of as many other seeds, none of them the same (NaN where there are too few); means over the choices
+    of seeds."""
     count = scores.sizes["seed"]
     flat = {role: _flat(scores[name]) for role, name in SCORES.items()}
     lines = []
@@ -74,19 +72,9 @@ def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
             line[f"always_{role}"] = float(reaches.all(axis=1).mean())
             line[f"any_{role}"] = float(reaches.any(axis=1).mean())
         for name in ("facilitation", "interference"):
-            values = flat[_ROLES[name]]
-            means = values[chosen].mean(axis=1)
-            every = np.broadcast_to(values.mean(axis=0), means.shape)
-            line[f"{name}_with_all"] = _mean_known(rank_correlations(means, every))
-            line[f"{name}_with_others"] = _apart(values, size)
+            line[f"{name}_with_others"] = _apart(flat[_ROLES[name]], size)
         lines.append(line)
     return pd.DataFrame(lines)
-
-
-def _mean_known(values: np.ndarray) -> float:
-    """The mean of the values that are not NaN."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _flat(score: xr.DataArray) -> np.ndarray:

@@ -204,7 +204,7 @@ class Validation:
 
     def records(self) -> list[dict[str, Any]]:
         """A line per method, the most sufficient first; each figure in nats and normalized (None where it
-        cannot be), with its 95 % interval, and what the interval counts."""
+        cannot be), with its 95 % interval, and what the interval counts (empty if there is none)."""
         lines = []
         for method in self.named():
             line: dict[str, Any] = {"method": method}
@@ -214,7 +214,8 @@ class Validation:
                     name = figure + suffix
                     line[name] = None if np.isnan(value.mean) else value.mean
                     line |= {f"{name}_low": value.low, f"{name}_high": value.high}
-            lines.append({**line, "varies": self.varies(method)})
+            has_interval = line["sufficiency_nats_low"] is not None
+            lines.append({**line, "varies": self.varies(method) if has_interval else ""})
         return sorted(lines, key=lambda line: -line["sufficiency_nats"])
 
     def table(self) -> pd.DataFrame:
@@ -222,14 +223,17 @@ class Validation:
         return pd.DataFrame(self.records())
 
     def varies(self, method: str) -> str:
-        """What the intervals of a method count: "items and seeds", or "items only"."""
+        """What the intervals of a method count: "items and seeds", or "items only". Those leave out how much
+        the ranking varies: they hold for this ranking, not for the method."""
         if len(self._rankings(method, self.keep)[1]) < 2:
             return "items only"
         of = self.facts.get("rankings", {}).get(method, "random orders" if method == "random" else "rankings")
         return f"items and {of}"
 
     def interval_words(self) -> str:
-        """What the intervals count, in a sentence."""
+        """What the intervals count, in a sentence; empty if one group of items leaves none."""
+        if self.independent < 2:
+            return ""
         counted: dict[str, list[str]] = {}
         for method in self.named():
             counted.setdefault(self.varies(method), []).append(method)
@@ -247,6 +251,12 @@ class Validation:
         """Why there is no faithfulness; empty if there is."""
         if self.is_normalized:
             return ""
+        if self.gap.low is None:
+            reason = "one group cannot" if self.independent < 2 else "items that do not vary cannot"
+            return (
+                f"not normalized: the whole model is {self.gap.mean:+.2f} nats better than no heads on the "
+                f"held-out items, but {reason} tell how certain that is"
+            )
         return (
             "not normalized: the whole model is not clearly better than no heads "
             f"({self.gap.mean:+.2f}{self.gap.brackets('+.2f')} nats)"
