@@ -82,15 +82,15 @@ def test_one_seed_has_no_interval():
 
 
 def test_equal_shares_have_no_interval():
-    """In a small model three seeds often have as many heads of a role; that does not make the share certain."""
+    """In a small model three seeds often have equally many heads of a role; the share is not certain."""
     seeds = dict.fromkeys(range(3), (HIGH, LOW))
     assert atlas_of({"sums": seeds}).summary("sums").per_seed["facilitating"] == Interval(pytest.approx(0.4))
 
 
 def test_the_gain_varies_with_items_and_seeds():
     """Gains of 1, 2, 3, 4 nats with one seed, of 3, 4, 5, 6 with the other. The means over seeds have the
-    variance 5/3 over four items, and a mean of four 5/12; the means over items have the variance 2, and a mean
-    of two 1, with one degree of freedom."""
+    variance 5/3 over four items, so their mean has 5/12; the means over items have the variance 2, so their
+    mean has 1, with one degree of freedom."""
     before = np.full(4, 9.0)
     baseline = {"rows": 4, "groups": [0, 1, 2, 3], "held_out_nll": before.tolist()}
     fits = [{"held_out_nll": (before - gains).tolist()} for gains in ([1, 2, 3, 4], [3, 4, 5, 6])]

@@ -37,7 +37,7 @@ def assert_rejects(p_values: Mapping[Any, Iterable[float]], *, errors: float = 0
 
 def pooled(by_statistic: Mapping[tuple[Hashable, ...], list[Any]]) -> dict[Hashable, list[Any]]:
     """The draws of all statistics with the same topic, which is the first part of the key."""
-    by_topic = defaultdict(list)
+    by_topic: defaultdict[Hashable, list[Any]] = defaultdict(list)
     for (topic, *_), draws in by_statistic.items():
         by_topic[topic] += draws
     return by_topic

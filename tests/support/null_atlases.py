@@ -260,7 +260,10 @@ def category_maps(
         category: null_maps(rng, heads_per_layer, count, layer_effects=layer_effects)
         for category, count in relations.items()
     }
-    return {category: (_relation_scores(some) >= IMPLEMENTS).any(axis=0) for category, some in maps.items()}
+    return {
+        category: np.asarray((_relation_scores(values) >= IMPLEMENTS).any(axis=0))
+        for category, values in maps.items()
+    }
 
 
 def _relation_scores(maps: np.ndarray) -> np.ndarray:
