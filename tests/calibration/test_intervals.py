@@ -224,8 +224,8 @@ def test_the_gain_of_one_seed_is_that_of_its_gates():
     assert 0.70 <= np.mean(of_all) <= 0.80
 
 
-def contrast_of(facts, gates):
-    """An atlas with one contrast: the facts and gates of each seed."""
+def contrast_of(facts, gates, baseline):
+    """An atlas with one contrast: the facts and gates of each seed, and the figures without gates."""
     fits = [
         Fit(
             "contrast", "a without b", seed, "retain", "id", np.log(values / (1 - values)).astype(np.float32),
@@ -233,29 +233,34 @@ def contrast_of(facts, gates):
         )
         for seed, (one, values) in enumerate(zip(facts, gates, strict=True))
     ]  # fmt: skip
-    return Atlas(spec_of(*[gates.shape[2]] * gates.shape[1]), [Run("contrast", "a without b", "id")], fits)
+    return Atlas(
+        spec_of(*[gates.shape[2]] * gates.shape[1]),
+        [Run("contrast", "a without b", "id", baseline=baseline)],
+        fits,
+    )
 
 
 @pytest.mark.parametrize("seeds", [3, 10])
-def test_contrasts_over_seeds(seeds):
-    """`summarize_contrast`: held-out figures with the gates. Random: seeds, whose NLLs are skewed (a standard
-    deviation of a quarter) and whose accuracies are normal, rounded to 64 items. The interval is over seeds:
-    the items are fixed."""
+def test_contrasts_over_items_and_seeds(seeds):
+    """`ContrastSummary.change`. Random: items in 12 groups, and seeds, as for `Summary.gain`. The gates lower
+    the NLL of one task by 0.2; for the other the same numbers are taken with the opposite sign."""
     rng = np.random.default_rng(7)
     hits = defaultdict(list)
     gates = np.full((seeds, 2, 2), 0.7)
-    for _ in range(DRAWS):
-        nll = 2 * rng.gamma(16, 1 / 16, seeds)
-        accuracy = np.clip(np.round(64 * rng.normal(0.6, 0.08, seeds)) / 64, 0, 1)
-        facts = [
-            {"retain_nll": first, "forget_accuracy": second}
-            for first, second in zip(nll, accuracy, strict=True)
-        ]
-        after = summarize_contrast(contrast_of(facts, gates), "a without b").after
-        hits["contrast, NLL"].append(covers(after["retain_nll"], 2))
-        if len(set(accuracy)) > 1:
-            hits["contrast, accuracy"].append(covers(after["forget_accuracy"], 0.6))
+    for _ in range(2 * DRAWS):
+        baseline, fits, _ = gains_of_seeds(rng, groups_of([4] * 12), seeds)
+        before, after = np.array(baseline["held_out_nll"]), [np.array(fit["held_out_nll"]) for fit in fits]
+        whole = {"retain_groups": baseline["groups"], "forget_groups": baseline["groups"]}
+        whole |= held_out_losses("retain", before) | held_out_losses("forget", 2 - before)
+        facts = [held_out_losses("retain", one) | held_out_losses("forget", 2 - one) for one in after]
+        change = summarize_contrast(contrast_of(facts, gates, whole), "a without b").change
+        hits["contrast, kept"].append(covers(change["retain"], -0.2))
+        hits["contrast, forgotten"].append(covers(change["forget"], 0.2))
     assert_covers(hits)
+
+
+def held_out_losses(side, losses):
+    return {f"{side}_nll": float(losses.mean()), f"{side}_held_out_nll": losses.tolist()}
 
 
 @pytest.mark.parametrize("sizes", [[3] * 8, [1] * 32, [1, 1, 2, 2, 2, 3, 3, 2] * 3], ids=["8", "32", "24"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headatlas.atlas import Store, open_atlas
+from headatlas.atlas.agreement import shares
 from headatlas.atlas.records import Fit, Run
 from support.atlases import atlas_of, spec_of
 
@@ -29,12 +31,15 @@ def test_always_is_part_of_any(found, threshold):
     for score in always:
         assert (always[score] <= some[score]).all()
         assert (~(always[score] >= threshold) | (some[score] >= threshold)).all()
-    summary = atlas.summary("t", threshold)
+    summary, scores = atlas.summary("t", threshold), atlas.scores("t")
     for role in summary.always:
         share = summary.per_seed[role]
         assert summary.always[role] <= share.mean + 1e-12 and share.mean <= summary.any[role] + 1e-12
         if len(found) == 1:
             assert share.low is share.high is None  # one seed says nothing about others
+        elif share.low is None:  # seeds with equal shares do not show how much they vary
+            each = [shares(scores.isel(seed=seed), threshold)[role] for seed in range(len(found))]
+            assert each == [each[0]] * len(each) and share.mean == pytest.approx(each[0])
         else:
             assert share.low - 1e-12 <= share.mean <= share.high + 1e-12
 

@@ -56,6 +56,6 @@ def _assert_near(what: str, wanted: float, hits: Mapping[Any, Iterable[bool]], e
         rate = float(values.mean())
         low, high = max(0.0, wanted - half), min(1.0, wanted + half)
         print(f"{what} | {kind} | {len(values)} | {rate:.3f} | {low:.3f} to {high:.3f}")
-        if not low <= rate <= high:
+        if not low - 1e-9 <= rate <= high + 1e-9:
             outside[kind] = rate
     assert not outside, f"{what} too far from {wanted}: {outside}"

@@ -411,7 +411,7 @@ export class App implements Host {
       { id: "contrasts" },
       h("h2", {}, "One task kept, another forgotten"),
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "held-out figures of contrasts" }, contrastTable(contrasts)),
-      h("p", { class: "note" }, "Held-out items, without the gates → with them: the mean over seeds, in brackets its 95 % interval."),
+      h("p", { class: "note" }, "Held-out items, without the gates → with them, on average over seeds. In parentheses: by how much the NLL rises, with the 95 % interval over groups of items and seeds."),
       h("div", { class: "maps" }, ...contrasts.map((one) => this.panel(`Keep ${one.retain}, forget ${one.forget}`, "one", (view) => contrasted(view, one)))),
     );
   }

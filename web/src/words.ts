@@ -1,6 +1,6 @@
 // What the atlas says in words: findings, how its maps were made, and what speaks against believing them.
 import { isImported, methodWords, relationWords, seedWords, type Atlas, type Contrast, type Figure, type Finding } from "./atlas";
-import { h } from "./dom";
+import { decimal, h } from "./dom";
 
 export function wordsPart(atlas: Atlas): HTMLElement {
   const doubts = [...atlas.tasks, ...atlas.effects, ...atlas.contrasts].reduce((sum, one) => sum + one.doubts.length, 0);
@@ -72,8 +72,10 @@ export function contrastTable(contrasts: readonly Contrast[]): HTMLElement {
   const cell = (contrast: Contrast, key: Figure["key"]): string => {
     const figure = contrast.figures.find((one) => one.key === key);
     if (!figure) return "–";
-    const interval = figure.low === null || figure.high === null ? "" : ` [${figure.low.toFixed(2)} to ${figure.high.toFixed(2)}]`;
-    return `${figure.before.toFixed(2)} → ${figure.after.toFixed(2)}${interval}`;
+    const text = `${decimal(figure.before, 2)} → ${decimal(figure.after, 2)}`;
+    const change = (value: number): string => decimal(value, 2, true);
+    if (figure.low === null || figure.high === null) return text;
+    return `${text} (${change(figure.after - figure.before)} [${change(figure.low)} to ${change(figure.high)}])`;
   };
   const head = ["contrast", "seeds", ...FIGURES.map(([, text]) => text)];
   return h(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas.interval import Interval, Spread, jackknife_spread, spread_interval, t_interval
+from headatlas.atlas.interval import Interval, crossed_interval, t_interval
 from headatlas.atlas.scores import SCORES, THRESHOLD, roles_of
 from headatlas.core import ROLES
 
@@ -133,17 +133,7 @@ def _gain(baseline: Mapping[str, Any], fits: Sequence[Mapping[str, Any]]) -> Int
     """How far gates lower the NLL, on average over seeds and rows; the interval is over groups of rows and
     over seeds. With one seed it leaves out how much the gates vary."""
     gains = np.asarray(baseline["held_out_nll"]) - np.array([fit["held_out_nll"] for fit in fits])
-    by_row, by_seed = gains.mean(axis=0), gains.mean(axis=1)
-    mean = float(gains.mean())
-    over_groups = jackknife_spread(
-        len(by_row), lambda index: float(by_row[index].mean()), groups=baseline["groups"]
-    )
-    if over_groups is None:
-        return Interval(mean)
-    if len(by_seed) == 1:
-        return spread_interval(mean, [over_groups])
-    over_seeds = Spread(float(by_seed.var(ddof=1)) / len(by_seed), len(by_seed) - 1)
-    return spread_interval(mean, [over_groups, over_seeds])
+    return crossed_interval(gains, baseline["groups"])
 
 
 def summarise(

@@ -22,10 +22,11 @@ import xarray as xr
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.doubts import LEAST_SEEDS
 from headatlas.atlas.finding import plural
-from headatlas.atlas.interval import Interval, jackknife
+from headatlas.atlas.interval import Interval
 from headatlas.atlas.scores import ROLE_WORDS, SCORES, THRESHOLD, roles_of
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
+    layer_correlation_interval,
     permutation_p,
     rank_correlation,
     rank_correlations,
@@ -194,25 +195,10 @@ def _by_heads(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | 
     observed = rank_correlation(one, other)
     if np.isnan(observed):
         return None
-    interval = _over_layers(one, other, layers)
+    interval = layer_correlation_interval(one, other, layers)
     if not _can_reach(prod(factorial(int((layers == layer).sum())) for layer in set(layers.tolist()))):
         return interval, None
     return interval, permutation_p(observed, shuffled_correlation(one, other, _within(layers)))
-
-
-def _over_layers(one: np.ndarray, other: np.ndarray, layers: np.ndarray) -> Interval:
-    """The rank correlation with its interval over layers, on Fisher's z scale, where its spread hardly
-    depends on its size."""
-    limit = 1 - 1e-9
-
-    def transformed(index: np.ndarray) -> float:
-        return float(np.arctanh(np.clip(rank_correlation(one[index], other[index]), -limit, limit)))
-
-    found = jackknife(len(one), transformed, groups=layers)
-    observed = rank_correlation(one, other)
-    if found.low is None or found.high is None:
-        return Interval(observed)
-    return Interval(observed, float(np.tanh(found.low)), float(np.tanh(found.high)))
 
 
 def _by_depth(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:

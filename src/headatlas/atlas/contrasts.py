@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headatlas.atlas.interval import Interval, t_interval
+from headatlas.atlas.interval import Interval, crossed_interval
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -24,9 +25,10 @@ OPEN = 0.5
 class ContrastSummary:
     """A contrast in numbers.
 
-    `before` and `after` map the names of `FIGURES` to held-out figures without the gates, and with them over
-    the seeds; names that were not measured are absent. `shut` counts the heads whose gate is below `OPEN` in
-    every seed, in at least one seed, and on average over seeds.
+    `before` and `after` map the names of `FIGURES` to held-out figures without the gates, and with them on
+    average over seeds; names that were not measured are absent. `change` maps "retain" and "forget" to how
+    far the gates raise the NLL of that task, with an interval over groups of items and over seeds. `shut`
+    counts the heads whose gate is below `OPEN`: in every seed, in at least one seed, on average over seeds.
     """
 
     name: str
@@ -34,7 +36,8 @@ class ContrastSummary:
     forget: str
     seeds: list[int]
     before: dict[str, float]
-    after: dict[str, Interval]
+    after: dict[str, float]
+    change: dict[str, Interval]
     shut: dict[str, float]
 
 
@@ -57,9 +60,14 @@ def summarize_contrast(atlas: Atlas, name: str) -> ContrastSummary:
         seeds=seeds,
         before={key: float(run.baseline[key]) for key in FIGURES if key in run.baseline},
         after={
-            key: t_interval([fact[key] for fact in facts], bounds=_bounds(key))
+            key: float(np.mean([fact[key] for fact in facts]))
             for key in FIGURES
             if all(key in fact for fact in facts)
+        },
+        change={
+            side: _change(run.baseline, facts, side)
+            for side in ("retain", "forget")
+            if all(f"{side}_nll" in one for one in (run.baseline, *facts))
         },
         shut={
             "always": float(shut.all(axis=0).sum()),
@@ -69,5 +77,10 @@ def summarize_contrast(atlas: Atlas, name: str) -> ContrastSummary:
     )
 
 
-def _bounds(key: str) -> tuple[float, float]:
-    return (0.0, np.inf) if key.endswith("nll") else (0.0, 1.0)
+def _change(baseline: Mapping[str, Any], fits: Sequence[Mapping[str, Any]], side: str) -> Interval:
+    """How far the gates raise the NLL. No interval if the losses of items are not stored."""
+    losses = f"{side}_held_out_nll"
+    if f"{side}_groups" in baseline and all(losses in one for one in (baseline, *fits)):
+        rises = np.array([fit[losses] for fit in fits]) - np.asarray(baseline[losses])
+        return crossed_interval(rises, baseline[f"{side}_groups"])
+    return Interval(float(np.mean([fit[f"{side}_nll"] for fit in fits])) - baseline[f"{side}_nll"])

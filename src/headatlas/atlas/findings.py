@@ -32,7 +32,7 @@ from headatlas.atlas.scores import THRESHOLD
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
     concentration,
-    correlation_interval,
+    depth_correlation_interval,
     holm,
     jaccard,
     rank_correlation,
@@ -234,7 +234,8 @@ def _depth(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[Fin
 
 
 def depth_trend(heads: Heads, values: np.ndarray, permutations: int) -> tuple[Interval, float | None]:
-    """The rank correlation of `values` [head] with depth, and its p with whole layers permuted.
+    """The rank correlation of `values` [head] with depth, its interval over layers, and its p with whole
+    layers permuted.
 
     With few layers no p can be small: then there is neither a p nor an interval.
     """
@@ -245,7 +246,7 @@ def depth_trend(heads: Heads, values: np.ndarray, permutations: int) -> tuple[In
     depths = heads.shuffled_layers(np.random.default_rng(0), permutations)
     ranks = heads.depth_ranks(depths) - (heads.count + 1) / 2
     null = ranks @ sums / np.sqrt((heads.sizes * ranks**2).sum(axis=1))
-    return correlation_interval(observed, null), tail_p(observed, null)
+    return depth_correlation_interval(heads.layers, values), tail_p(observed, null)
 
 
 def _columns(heads: Heads, chosen: np.ndarray, subject: str, what: str, permutations: int) -> list[Finding]:

@@ -13,6 +13,7 @@ __all__ = [
     "Interval",
     "Spread",
     "bootstrap",
+    "crossed_interval",
     "jackknife",
     "jackknife_spread",
     "spread_interval",
@@ -116,6 +117,20 @@ def jackknife_spread(
     cubes, squares = float((centered**3).sum()), float((centered**2).sum())
     skewness = cubes / squares**1.5 * (1 - 1 / len(sizes)) ** 1.5 if squares else 0.0
     return Spread(scale * float((pulls**2).sum()), freedom, skewness)
+
+
+def crossed_interval(values: np.ndarray, groups: Sequence[int]) -> Interval:
+    """The mean of `values` [seed, row] with its 95 % interval over groups of rows and over seeds. None with
+    one group; with one seed it leaves out how much seeds vary."""
+    by_row, by_seed = values.mean(axis=0), values.mean(axis=1)
+    mean = float(values.mean())
+    over_groups = jackknife_spread(len(by_row), lambda index: float(by_row[index].mean()), groups=groups)
+    if over_groups is None:
+        return Interval(mean)
+    if len(by_seed) == 1:
+        return spread_interval(mean, [over_groups])
+    over_seeds = Spread(float(by_seed.var(ddof=1)) / len(by_seed), len(by_seed) - 1)
+    return spread_interval(mean, [over_groups, over_seeds])
 
 
 def _sizes_matter(sizes: np.ndarray) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from math import isnan
 from pathlib import Path
 
 from headatlas.atlas.atlas import Atlas, require_atlas
-from headatlas.atlas.contrasts import FIGURES, contrasts_of, summarize_contrast
+from headatlas.atlas.contrasts import FIGURES, ContrastSummary, contrasts_of, summarize_contrast
 from headatlas.atlas.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
 from headatlas.atlas.effects import qualifications
 from headatlas.atlas.finding import TOPICS, Finding, plural
@@ -45,7 +45,8 @@ def report_markdown(atlas: Atlas | str | Path, findings: Sequence[Finding] | Non
         f"{', '.join(tasks) or 'no gated task'}; "
         f"{plural(len(atlas.relations), 'relation')}.",
         "",
-        "Brackets hold 95 % intervals; those of correlations and of mediation invert their permutation test. "
+        "Brackets hold 95 % intervals; those of mediation and of tasks against weights invert their "
+        "permutation test. "
         "The units are seeds for shares of heads, whole layers for depth, "
         "heads within their layers for other statements about heads, and groups of held-out items together "
         "with rankings where heads are kept or switched off. "
@@ -132,12 +133,7 @@ def _contrasts(atlas: Atlas) -> list[str]:
     warnings = []
     for name in names:
         summary = summarize_contrast(atlas, name)
-        cells = [
-            f"{summary.before[key]:.2f} → {summary.after[key].mean:.2f}{summary.after[key].brackets()}"
-            if key in summary.before and key in summary.after
-            else ""
-            for key in FIGURES
-        ]
+        cells = [_before_and_after(summary, key) for key in FIGURES]
         shut = ", ".join(f"{summary.shut[over]:.3g}" for over in ("always", "mean", "any"))
         shown = f"keep {_safe(summary.retain)}, forget {_safe(summary.forget)}"
         if not summary.forget:  # imported under a name of its own
@@ -150,10 +146,20 @@ def _contrasts(atlas: Atlas) -> list[str]:
         ]
     lines += [
         "",
-        "Held-out items, without the gates → with them: the mean over seeds, in brackets its 95 % interval. "
+        "Held-out items, without the gates → with them, on average over seeds. In parentheses: by how much "
+        "the NLL rises, with the 95 % interval over groups of items and seeds. "
         "A head is shut if its gate is below 0.5: the task to forget uses it, or neither task does.",
     ]
     return [*lines, "", *warnings] if warnings else lines
+
+
+def _before_and_after(summary: ContrastSummary, key: str) -> str:
+    """A held-out figure without the gates of a contrast and with them; for an NLL how far it rises."""
+    if key not in summary.before or key not in summary.after:
+        return ""
+    text = f"{summary.before[key]:.2f} → {summary.after[key]:.2f}"
+    change = summary.change.get(key.removesuffix("_nll"))
+    return f"{text} ({change.mean:+.2f}{change.brackets('+.2f')})" if change else text
 
 
 def _basis(atlas: Atlas) -> list[str]:

@@ -21,6 +21,7 @@ from headatlas.atlas import (
     THRESHOLD,
     TOPICS,
     Atlas,
+    ContrastSummary,
     Finding,
     compare_atlases,
     contrast_doubts,
@@ -221,19 +222,19 @@ def _contrast(atlas: Atlas, name: str) -> dict[str, Any]:
         "seeds": summary.seeds,
         "gates": _floats(atlas.gates(name, "contrast").sel(fit="retain").values),
         "figures": [
-            {
-                "key": key,
-                "before": summary.before[key],
-                "after": interval.mean,
-                "low": interval.low,
-                "high": interval.high,
-            }
-            for key, interval in summary.after.items()
+            {"key": key, "before": summary.before[key], "after": after, **_change_of(summary, key)}
+            for key, after in summary.after.items()
             if key in summary.before
         ],
         "made": seed_blocks_text(atlas, name, "contrast"),
         "doubts": [doubt.text for doubt in contrast_doubts(atlas, name)],
     }
+
+
+def _change_of(summary: ContrastSummary, key: str) -> dict[str, float | None]:
+    """The interval of the change of an NLL; of an accuracy there is none."""
+    change = summary.change.get(key.removesuffix("_nll"))
+    return {"low": change.low if change else None, "high": change.high if change else None}
 
 
 def _relations(atlas: Atlas) -> list[dict[str, Any]]:
