@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from headatlas.atlas import (
+    COMPLETE,
     Atlas,
     EffectMap,
     ItemEffects,
@@ -16,13 +19,18 @@ from headatlas.atlas import (
     doubts,
     effect_doubts,
     made_how,
+    open_atlas,
     report_markdown,
     summarize_contrast,
+    unpack_atlas,
+    validation_doubts,
 )
 from headatlas.atlas.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
+from headatlas.figure import plot_agreement, plot_sufficiency
 from headatlas.method import PRESETS
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery" / "atlas.zip"
 AT_CHANCE = {"nll": 5.0, "chance_nll": 5.1, "accuracy": 0.0, "gain": 0.1, "gain_error": 0.1, "rows": 100}
 
 
@@ -31,6 +39,23 @@ def effects_of(values, facts=None):
     values = np.array(values, np.float32)
     effect = EffectMap("attribute-integrated", "sums", 0, "id", values, np.zeros_like(values), facts or {})
     return Atlas(spec, [Run("attribute-integrated", "sums", "id")], [], effects=[effect])
+
+
+def test_doubts_about_a_method_do_not_stand_beside_gates(tmp_path):
+    """The gradients of two of the gallery's tasks have not converged."""
+    unpack_atlas(GALLERY, tmp_path / "atlas")
+    atlas = open_atlas(tmp_path / "atlas")
+    for task in atlas.tasks:
+        error = atlas.completeness_error(task)
+        keys = [doubt.key for doubt in validation_doubts(atlas, task)]
+        assert ("completeness" in keys) == (error > COMPLETE)
+        assert [key for key in keys if key != "completeness"] == [one.key for one in doubts(atlas, task)]
+        assert "integrated" not in figure_text(plot_agreement(atlas, [task]))
+        assert ("integrated gradients" in figure_text(plot_sufficiency(atlas, [task]))) == (error > COMPLETE)
+
+
+def figure_text(figure):
+    return " ".join(text.get_text() for text in figure.findobj(Text)).replace("\n", " ")
 
 
 def test_heads_without_an_effect_do_not_change_who_helps_most():

@@ -29,6 +29,7 @@ from headatlas.atlas.doubts import (
     effect_doubts,
     made_how,
     seed_blocks_text,
+    validation_doubts,
 )
 from headatlas.atlas.effects import COMPLETE, clustered_error, corruptions, describe_corruption
 from headatlas.atlas.export import write_table, write_text
@@ -150,6 +151,7 @@ __all__ = [
     "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",
+    "validation_doubts",
     "validation_name",
     "write_table",
     "write_text",

@@ -26,6 +26,7 @@ __all__ = [
     "made_how",
     "seed_blocks_text",
     "share_moving",
+    "validation_doubts",
 ]
 
 #: updates and seeds of the smallest preset; tests compare them with `PRESETS`, which imports torch
@@ -228,6 +229,13 @@ def doubts(atlas: Atlas, task: str) -> list[Doubt]:
     return [doubt for doubt in found if doubt is not None]
 
 
+def validation_doubts(atlas: Atlas, task: str) -> list[Doubt]:
+    """The doubts of a task, and reasons to doubt the rankings of the methods that were compared."""
+    compared = [name for name in atlas.validation(task).named() if (task, name) in atlas.effect_maps]
+    of_methods = [doubt for name in compared for doubt in effect_doubts(atlas, task, name)]
+    return [*doubts(atlas, task), *(doubt for doubt in of_methods if doubt.key == "completeness")]
+
+
 def _validation_doubts(atlas: Atlas, task: str, groups: int | None) -> list[Doubt]:
     if task not in atlas.validated:
         return []
@@ -241,9 +249,6 @@ def _validation_doubts(atlas: Atlas, task: str, groups: int | None) -> list[Doub
         found.append(Doubt("not-normalized", {"reason": check.why_not_normalized()}))
     if len(check.by_chance) < _FEW_DRAWS:
         found.append(Doubt("validation-draws", {"draws": len(check.by_chance)}))
-    for method in check.named():
-        if (task, method) in atlas.effect_maps:
-            found += [doubt for doubt in effect_doubts(atlas, task, method) if doubt.key == "completeness"]
     return found
 
 

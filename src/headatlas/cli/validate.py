@@ -123,13 +123,13 @@ def validate(
 
 
 def _said(atlas: Atlas, name: str) -> dict[str, Any]:
-    from headatlas.atlas import by_seeds, doubts
+    from headatlas.atlas import by_seeds, validation_doubts
 
     check = atlas.validation(name)
     curves = check.ablation()
     return {
         "items": check.items,
-        "doubts": [doubt.to_json() for doubt in doubts(atlas, name)],
+        "doubts": [doubt.to_json() for doubt in validation_doubts(atlas, name)],
         "groups": check.independent,
         "gap": {"nats": check.gap.mean, "low": check.gap.low, "high": check.gap.high},
         "normalized": check.is_normalized,
@@ -156,7 +156,7 @@ def _said(atlas: Atlas, name: str) -> dict[str, Any]:
 
 
 def _show(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import SUFFICIENCY_WORDS, doubts
+    from headatlas.atlas import SUFFICIENCY_WORDS, validation_doubts
 
     check = atlas.validation(name)
     console.print(
@@ -167,7 +167,7 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
     _show_stability(console, atlas, name)
-    for doubt in doubts(atlas, name):
+    for doubt in validation_doubts(atlas, name):
         console.print(f"  [yellow]note:[/] {escape(doubt.text)}")
 
 

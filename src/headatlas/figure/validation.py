@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from headatlas.atlas import ORDERS, Atlas, Validation
+from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
 from headatlas.core import RequestError, title_of
 from headatlas.figure.foot import Foot, count_by_task, doubt_caption
 from headatlas.figure.headers import add_header, fit_headers
@@ -66,7 +66,7 @@ def plot_sufficiency(
         "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
         f"orders. Heads that are not there are switched off (zero). "
         f"{count_by_task({one.task: one.items for one in found}, 'held-out item')}.",
-        *doubt_caption(atlas, [one.task for one in found]),
+        *doubt_caption(atlas, [one.task for one in found], validation_doubts),
     ]
     caption += [
         f"{title_of(one.task)}, in nats gained over no heads: {one.why_not_normalized()}."
@@ -150,7 +150,7 @@ def plot_ablation(
         f"mean over seeds and held-out items: {seeds}; {items}. Band: {draws}, from the 2.5th to the 97.5th "
         "percentile. The scale "
         "is cut where all is lost.",
-        *doubt_caption(atlas, [one.task for one in found]),
+        *doubt_caption(atlas, [one.task for one in found], validation_doubts),
     ]
     foot = Foot.of(lines, caption, width)
     columns = min(3, len(found))
