@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from headatlas.method import PRESETS, GateFit, GatingSettings, RowTable, random_starts
-from headatlas.method.resources import BlockCompiler, fit_conditions, token_budget
+from headatlas.method.engine.resources import BlockCompiler, fit_conditions, token_budget
 from headatlas.task import Row
 
 __all__ = ["SameRows", "authors", "ours", "schedule", "set_way", "update_of"]

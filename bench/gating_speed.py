@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from headatlas import load_model, load_task
 from headatlas.method import PRESETS
-from headatlas.method.resources import BlockCompiler
+from headatlas.method.engine.resources import BlockCompiler
 from headatlas.run.prepare import read_rows
 from headatlas.task import Row
 

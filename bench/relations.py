@@ -69,7 +69,7 @@ def speed(model: Any) -> dict[str, Any]:
     import torch
 
     from headatlas.method import Writer, choose_k, relation_scores, relations_for
-    from headatlas.method.relations import static_scores
+    from headatlas.method.relation.scorer import static_scores
     from headatlas.task import builtin_relations
 
     found = [one for one in relations_for(model, builtin_relations()) if one.measurable]
@@ -128,7 +128,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
     from headatlas import load_model
     from headatlas.method import causal_check, dynamic_scores, relation_scores, relations_for
-    from headatlas.method.causal import accuracy, questions
+    from headatlas.method.relation.causal_check import accuracy, questions
     from headatlas.task import builtin_relations
 
     model = load_model(arguments.model, dtype="float32", check=False)
@@ -173,7 +173,7 @@ def shuffled(model: Any, relation: Any, about: dict[str, Any], head: str, static
 
     from headatlas.core import Head
     from headatlas.method import Writer
-    from headatlas.method.relations import static_scores
+    from headatlas.method.relation.scorer import static_scores
 
     if about["kind"] != "static":
         return None

@@ -23,7 +23,7 @@ from timing import about, ceiling, interleaved
 
 from headatlas import load_model
 from headatlas.method import Writer
-from headatlas.method.relations import static_scores
+from headatlas.method.relation.scorer import static_scores
 from headatlas.task import PairTokens
 
 SHAPE, RELATIONS, PAIRS, K = "Llama-3.1-8B", 20, 3088, 25

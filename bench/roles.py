@@ -25,7 +25,7 @@ from timing import about
 
 from agreement import read_rows
 from headatlas import load_model
-from headatlas.atlas.scores import role_scores, roles_of
+from headatlas.atlas.roles import role_scores, roles_of
 from headatlas.method import GateFit, RowTable, random_starts, resolve
 
 #: seeds that are fitted together (0: all) where a way does not say otherwise

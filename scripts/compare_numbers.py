@@ -206,7 +206,7 @@ def write_halves(out: Path) -> None:
 
     task = write_inputs(out / "inputs")["task"]
     model = load_model(write_model(out / "model", "llama"), dtype="float32")
-    for events in (4, 14, 22):
+    for events in (4, 9, 14):
         folder = out / f"after-{events}" / "atlas"
         try:
             map_heads(

@@ -32,9 +32,10 @@ from headatlas.core import (
 
 if TYPE_CHECKING:
     from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
+    from headatlas.export import export_model
     from headatlas.method import GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import Ray, contrast_heads, export_model, map_heads, relate_heads, validate_atlas
+    from headatlas.run import Ray, contrast_heads, map_heads, relate_heads, validate_atlas
     from headatlas.task import Relation, Task, load_relation, load_task
 
 __all__ = [
@@ -89,7 +90,7 @@ _ROOM_OF = {
     "ValueOutput": "headatlas.model",
     "categories": "headatlas.atlas",
     "contrast_heads": "headatlas.run",
-    "export_model": "headatlas.run",
+    "export_model": "headatlas.export",
     "gates": "headatlas.model",
     "load_model": "headatlas.model",
     "load_relation": "headatlas.task",

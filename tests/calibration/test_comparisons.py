@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headatlas.atlas import compare_atlases, comparing, roles_of
-from headatlas.atlas.comparing import _Agreement, _by_depth, _by_heads
+from headatlas.atlas import compare_atlases, comparison, roles_of
+from headatlas.atlas.comparison import _Agreement, _by_depth, _by_heads
 from headatlas.atlas.statistics import layer_correlation_interval, permutation_p
 from support.calibration import DRAWS, assert_covers, assert_rejects, covers
 from support.null_atlases import EVEN, LARGE, RAGGED, null_atlas, null_maps, null_score_arrays
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _fewer_permutations(monkeypatch):
     """With 199 or 399 permutations instead of 5,000, p < 0.05 still has a chance of 5 %."""
-    monkeypatch.setattr(comparing, "permutation_p", partial(permutation_p, draws=199))
-    monkeypatch.setattr(comparing, "PERMUTATIONS", 399)
+    monkeypatch.setattr(comparison, "permutation_p", partial(permutation_p, draws=199))
+    monkeypatch.setattr(comparison, "PERMUTATIONS", 399)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ import pytest
 import xarray as xr
 
 from headatlas.atlas import IMPLEMENTS, Atlas, find
-from headatlas.atlas.evidence import _layer_correlation, joined, mediated
 from headatlas.atlas.finding import Heads
-from headatlas.atlas.findings import (
+from headatlas.atlas.finding.evidence import _layer_correlation, joined, mediated
+from headatlas.atlas.finding.role_findings import (
     _columns,
     _depth,
     _first_layer,
@@ -27,7 +27,7 @@ from headatlas.atlas.findings import (
     _shared_heads,
     _welch,
 )
-from headatlas.atlas.scores import THRESHOLD
+from headatlas.atlas.roles import THRESHOLD
 from headatlas.atlas.statistics import depth_correlation_interval
 from support.atlases import spec_of
 from support.calibration import DRAWS, assert_covers, assert_rejects, covers, pooled

@@ -21,10 +21,10 @@ from headatlas.atlas import (
     report_markdown,
 )
 from headatlas.atlas.export import write_table
-from headatlas.atlas.notebook import atlas_html, card_html
 from headatlas.core import UnknownNameError
 from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
 from headatlas.page import payload_of, write_page
+from headatlas.page.notebook import atlas_html, card_html
 from support.atlases import atlas_of, spec_of
 
 

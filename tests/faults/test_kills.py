@@ -98,7 +98,7 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
 def test_a_kill_some_updates_after_the_last_checkpoint(model, whole, tmp_path, monkeypatch, every):
     """The updates since then are made again, with the same rows."""
     plain, ticks = time.monotonic, iter(range(10**6))
-    monkeypatch.setattr("headatlas.run.fitting.time.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("headatlas.run.fitter.time.monotonic", lambda: float(next(ticks)))
     seen = []
 
     class Watch:

@@ -131,7 +131,7 @@ def test_a_repository_that_is_too_large_is_not_fetched(atlas, tmp_path, monkeypa
     shared = tmp_path / "on the hub"
     shutil.copytree(atlas, shared)
     with hub({"someone/heads": shared}) as (address, requests):
-        monkeypatch.setattr("headatlas.atlas.sharing._LARGEST", 10)
+        monkeypatch.setattr("headatlas.atlas.share._LARGEST", 10)
         for module in ("huggingface_hub.constants", "huggingface_hub.hf_api"):
             monkeypatch.setattr(f"{module}.ENDPOINT", address, raising=False)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)

@@ -19,8 +19,8 @@ from headatlas.figure import (
     relation_title,
     save_figure,
 )
-from headatlas.figure.dynamic import pearson
-from headatlas.figure.foot import Foot
+from headatlas.figure.dynamic_scatter import pearson
+from headatlas.figure.footer import Foot
 from headatlas.figure.headers import text_inches
 from headatlas.figure.palette import PALETTES
 from headatlas.figure.panels import Sheet, columns_of

@@ -13,7 +13,7 @@ from scipy import stats
 
 from headatlas import AtlasError, RequestError, UnknownNameError
 from headatlas.atlas import BINS, compare_atlases, shared_tasks
-from headatlas.atlas.comparing import depth_profile
+from headatlas.atlas.comparison import depth_profile
 from headatlas.figure import plot_comparison
 from support.atlases import atlas_of, spec_of
 

@@ -25,7 +25,7 @@ from headatlas.atlas import (
     unpack_atlas,
     validation_doubts,
 )
-from headatlas.atlas.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
+from headatlas.atlas.finding.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
 from headatlas.figure import plot_agreement, plot_sufficiency
 from headatlas.method import PRESETS
 from support.atlases import atlas_of, contrast_atlas, spec_of

@@ -13,7 +13,7 @@ from scipy import stats
 
 from headatlas.atlas import Atlas
 from headatlas.atlas.finding import Heads
-from headatlas.atlas.findings import _first_layer, _welch, depth_trend
+from headatlas.atlas.finding.role_findings import _first_layer, _welch, depth_trend
 from headatlas.atlas.interval import Interval, Spread, bootstrap, jackknife, spread_interval, t_interval
 from headatlas.atlas.statistics import (
     concentration,

@@ -22,7 +22,7 @@ from headatlas.atlas import (
     validation_name,
 )
 from headatlas.atlas import retest as retested
-from headatlas.atlas.published import (
+from headatlas.atlas.finding.published import (
     PUBLISHED_DATA,
     PUBLISHED_RELATIONS,
     PUBLISHED_SEEDS,
@@ -30,7 +30,7 @@ from headatlas.atlas.published import (
     compares_with_paper,
     has_papers_data,
 )
-from headatlas.atlas.records import EffectMap, Run, ScoreMap
+from headatlas.atlas.record import EffectMap, Run, ScoreMap
 from headatlas.task import builtin_relations, load_relation, load_task
 from support.atlases import atlas_of, spec_of
 

@@ -25,7 +25,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas import FitError, Head, RequestError, gates, load_model
 from headatlas.method import causal_check, relations_for
-from headatlas.method.causal import accuracy, questions
+from headatlas.method.relation.causal_check import accuracy, questions
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import relation_of
@@ -150,7 +150,7 @@ def test_a_control_is_something_that_the_model_can_do(model):
 
 def test_controls_are_other_relations_with_other_heads(model, monkeypatch):
     """The same heads are off, another relation is asked."""
-    from headatlas.method import causal
+    from headatlas.method.relation import causal_check as causal
 
     monkeypatch.setattr(causal, "_KNOWN", 0.0)
     copying = relation_of("same", [(word, word) for word in range(1, WORDS)], prompt="{source} w0")

@@ -10,7 +10,7 @@ import torch
 
 from headatlas import load_model
 from headatlas.method import GateFit
-from headatlas.method.resources import BlockCompiler, fit_conditions, is_compiler_error
+from headatlas.method.engine.resources import BlockCompiler, fit_conditions, is_compiler_error
 from headatlas.model.load import _prove
 from method.test_gating import free, rows_of
 from support.tiny import build_tiny

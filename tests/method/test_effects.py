@@ -16,19 +16,19 @@ from headatlas.core import FitError, UnknownNameError
 from headatlas.method import (
     ablate,
     attribute,
-    attribution,
     choose_corruption,
-    effects,
     evaluate,
     evaluate_sets,
     integrate,
     mediate,
-    resources,
 )
-from headatlas.method.ablation import STAND_INS, mean_outputs, partners
-from headatlas.method.attribution import _Points
-from headatlas.method.causal import accuracy
-from headatlas.method.mediation import corrupted_rows
+from headatlas.method.engine import attribute as attribution
+from headatlas.method.engine import head_effects as effects
+from headatlas.method.engine import resources
+from headatlas.method.engine.ablate import STAND_INS, mean_outputs, partners
+from headatlas.method.engine.attribute import _Points
+from headatlas.method.engine.mediate import corrupted_rows
+from headatlas.method.relation.causal_check import accuracy
 from headatlas.task import Row
 from support.heads import KINDS, model_of
 from support.tiny import build_tiny

@@ -19,7 +19,7 @@ from headatlas.method import (
     evaluate,
     random_starts,
 )
-from headatlas.method.resources import fit_conditions, token_budget
+from headatlas.method.engine.resources import fit_conditions, token_budget
 from headatlas.task import Row
 from support.planted import planted_model, planted_rows
 from support.tiny import build_tiny, sample_ids
@@ -388,7 +388,7 @@ def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, allowed, budget):
     monkeypatch.setattr("torch.cuda.memory_reserved", told(2**30))
     monkeypatch.setattr("torch.cuda.mem_get_info", told((int(free_gib * 2**30), 128 * 2**30)))
     monkeypatch.setattr("torch.cuda.get_per_process_memory_fraction", told(allowed))
-    monkeypatch.setattr("headatlas.method.resources.row_nll", lambda model, batch, **_: gates_sum)
+    monkeypatch.setattr("headatlas.method.engine.resources.row_nll", lambda model, batch, **_: gates_sum)
     gates_sum = torch.zeros(1, requires_grad=True)
     monkeypatch.setattr("torch.full", lambda shape, value, **options: torch.ones(shape))
     monkeypatch.setattr(RowTable, "passes", told_pass(table.passes))
@@ -423,7 +423,7 @@ def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tin
             finally:
                 torch.use_deterministic_algorithms(False)
 
-    monkeypatch.setattr("headatlas.method.gating.fit_conditions", as_on_a_gpu)
+    monkeypatch.setattr("headatlas.method.engine.gate_fit.fit_conditions", as_on_a_gpu)
     fit = free(tiny, [0])
     fit.run()
     assert strict[0] and not strict[-1] and fit.any_order

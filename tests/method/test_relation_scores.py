@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from headatlas import RequestError, UnknownNameError, gates, load_model
 from headatlas.method import TEMPLATES, choose_k, dynamic_scores, relation_scores, relations_for
-from headatlas.method.in_text import text_scores
-from headatlas.method.relations import Writer, sampled
+from headatlas.method.relation.in_text import text_scores
+from headatlas.method.relation.scorer import Writer, sampled
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import WORDS, by_helpers, clear_pairs, relation_of, shares, words
@@ -185,7 +185,7 @@ def test_multi_token_sources_are_scored_in_the_first_text(llama, monkeypatch):
     assert found.single.values.tolist() == [0] and found.pairs.values.tolist() == [len(places)]
     expected = shares_of(numbers, pairs, places, 20)
     np.testing.assert_array_equal(found.values[0], expected.astype(np.float32))
-    monkeypatch.setattr("headatlas.method.in_text._TOKENS", 17)  # two texts at a time
+    monkeypatch.setattr("headatlas.method.relation.in_text._TOKENS", 17)  # two texts at a time
     np.testing.assert_array_equal(relation_scores(llama, relation, k=20).values, found.values)
 
 

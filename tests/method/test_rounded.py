@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headatlas import load_model
 from headatlas.method import GateFit, RowTable, row_nll
-from headatlas.method.batches import draw, round_up
+from headatlas.method.engine.rows import draw, round_up
 from method.test_gating import free, pressed, rows_of
 from support.tiny import build_tiny
 

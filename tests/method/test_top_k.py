@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from headatlas import FitError
-from headatlas.method import top_k
-from headatlas.method.top_k import TopK, Vocabulary, full_precision, in_top
+from headatlas.method.relation import top_k
+from headatlas.method.relation.top_k import TopK, Vocabulary, full_precision, in_top
 from support.relations import in_top_by_sorting
 
 

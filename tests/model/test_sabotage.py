@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from headatlas import ModelRefusedError, load_model
-from headatlas.model import gating as gating_module
+from headatlas.model import gate_modules as gating_module
 from headatlas.model import proof as proof_module
 from headatlas.model import weights as weights_module
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.gating import Gating
+from headatlas.model.gate_modules import Gating
 from headatlas.model.proof import self_check
 from support.heads import KINDS
 from support.tiny import build_tiny

@@ -8,7 +8,7 @@ import weakref
 import pytest
 import torch
 
-import headatlas.model.sources
+import headatlas.model.source_vectors
 from headatlas import GateError, ModelRefusedError, RequestError, gates, load_model
 from support.tiny import build_tiny
 
@@ -212,7 +212,7 @@ def test_a_second_pass_begins_without_the_tensors_of_the_first(monkeypatch):
     """A pass that fails for its dtype is run again in the model's own; the error must not hold its memory."""
     model = load_model(build_tiny("llama").to(torch.bfloat16))
     expected = model.source_vectors(TOKENS)
-    run_until, held, alive = headatlas.model.sources.run_until, [], []
+    run_until, held, alive = headatlas.model.source_vectors.run_until, [], []
 
     def fails_once(*arguments):
         if not held:
@@ -222,7 +222,7 @@ def test_a_second_pass_begins_without_the_tensors_of_the_first(monkeypatch):
         alive.append(held[0]() is not None)
         return run_until(*arguments)
 
-    monkeypatch.setattr(headatlas.model.sources, "run_until", fails_once)
+    monkeypatch.setattr(headatlas.model.source_vectors, "run_until", fails_once)
     again = model.source_vectors(TOKENS)
     assert alive == [False]
     torch.testing.assert_close(again.float(), expected.float(), rtol=0.05, atol=0.05)

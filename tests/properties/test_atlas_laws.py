@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from headatlas.atlas import Store, open_atlas
 from headatlas.atlas.agreement import shares
-from headatlas.atlas.records import Fit, Run
+from headatlas.atlas.record import Fit, Run
 from support.atlases import atlas_of, spec_of
 
 unit = st.floats(0.0078125, 0.9921875, width=32)

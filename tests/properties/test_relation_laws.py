@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headatlas import load_model
 from headatlas.method import relation_scores
-from headatlas.method.top_k import Vocabulary, in_top
+from headatlas.method.relation.top_k import Vocabulary, in_top
 from support.heads import KINDS
 from support.relations import in_top_by_sorting, relation_of, words
 from support.tiny import build_tiny

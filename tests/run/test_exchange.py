@@ -13,10 +13,10 @@ from headatlas.atlas import Store
 from headatlas.run.effects import measure_effects, plan_effects
 from headatlas.run.exchange import Exchange
 from headatlas.run.executing import Request
-from headatlas.run.mapping import plan_map
-from headatlas.run.on_ray import _named
+from headatlas.run.map_job import plan_map
+from headatlas.run.ray_executor import _named
+from headatlas.run.ray_worker import Job, carry_out
 from headatlas.run.requests import distinct_tasks
-from headatlas.run.working import Job, carry_out
 from support.planted import word_tokenizer
 from support.small_run import same_numbers, small_run, write_task
 from support.tiny import build_tiny
@@ -214,7 +214,7 @@ def test_nothing_is_written_outside_the_folder(tmp_path, name):
 
 
 def test_folders_of_killed_workers_are_removed(root, tmp_path, monkeypatch):
-    monkeypatch.setattr("headatlas.run.working.gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr("headatlas.run.ray_worker.gettempdir", lambda: str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     published(tmp_path / "place")
 
@@ -225,7 +225,7 @@ def test_folders_of_killed_workers_are_removed(root, tmp_path, monkeypatch):
         pass  # nothing is tidied up by a process that is gone
 
     with monkeypatch.context() as patch:
-        patch.setattr("headatlas.run.working.shutil.rmtree", killed)
+        patch.setattr("headatlas.run.ray_worker.shutil.rmtree", killed)
         with pytest.raises(KilledError):
             carry_out(job_for(root, tmp_path / "place"), UNIT, stop)
     (workers,) = (tmp_path / "tmp").iterdir()

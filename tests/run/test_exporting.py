@@ -25,9 +25,10 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import Interval
+from headatlas.export import Exported, choose_gates, export_model
+from headatlas.export import checkpoint as exporting
 from headatlas.method import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
-from headatlas.run import Exported, choose_gates, export_model, exporting
 from headatlas.run.prepare import read_rows
 from support.atlases import atlas_of, spec_of
 from support.small_run import SMALL, small_model, write_task

@@ -273,8 +273,8 @@ def test_weights_that_differ_in_single_precision_alone(tmp_path):
 
 
 def test_a_check_is_made_again_when_there_are_other_controls(model, tmp_path, monkeypatch):
-    from headatlas.method import causal
-    from headatlas.run import relating
+    from headatlas.method.relation import causal_check as causal
+    from headatlas.run import relations_job as relating
 
     asked = []
     plain = relating.causal_check

@@ -31,10 +31,10 @@ from headatlas.cli import main
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
 from headatlas.run import effects, loading
-from headatlas.run.curves import _effect_samples, _left_out, _order
-from headatlas.run.fitting import Silence
+from headatlas.run.fitter import Silence
 from headatlas.run.prepare import measure_baseline, read_rows
-from headatlas.run.validating import plan_validation, split_halves
+from headatlas.run.validate_job import plan_validation, split_halves
+from headatlas.run.validation_curves import _effect_samples, _left_out, _order
 from headatlas.task import Row
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, write_task

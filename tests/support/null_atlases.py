@@ -28,7 +28,7 @@ import numpy as np
 import xarray as xr
 
 from headatlas.atlas import IMPLEMENTS, Atlas, Fit, Run, ScoreMap, role_scores
-from headatlas.atlas.records import EffectMap, ItemEffects
+from headatlas.atlas.record import EffectMap, ItemEffects
 from headatlas.core import DIRECTIONS, FITS
 from support.atlases import spec_of
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Validation
-from headatlas.run.curves import _RANDOM
+from headatlas.run.validation_curves import _RANDOM
 
 __all__ = ["HEADS", "grouped_losses", "null_validation", "true_figures", "true_figures_of_order"]
 

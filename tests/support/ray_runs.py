@@ -24,7 +24,7 @@ import torch
 from headatlas import HeadatlasError, Ray, Relation, load_model, map_heads, relate_heads, validate_atlas
 from headatlas.atlas import Store
 from headatlas.run import Seen
-from headatlas.run.fitting import Silence
+from headatlas.run.fitter import Silence
 from support.planted import word_tokenizer
 from support.small_run import same_numbers, write_task
 from support.tiny import build_tiny

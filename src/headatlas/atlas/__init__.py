@@ -19,9 +19,12 @@ from headatlas.atlas.card import (
     plain_label,
 )
 from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
-from headatlas.atlas.comparing import BINS, Comparison, compare_atlases, shared_tasks
+from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
 from headatlas.atlas.contrasts import ContrastSummary, contrasts_of, summarize_contrast
-from headatlas.atlas.doubts import (
+from headatlas.atlas.effect_summary import COMPLETE, clustered_error, corruptions, describe_corruption
+from headatlas.atlas.export import write_table, write_text
+from headatlas.atlas.finding import TOPICS, Finding, plural
+from headatlas.atlas.finding.doubts import (
     Doubt,
     chance_doubt,
     contrast_doubts,
@@ -31,11 +34,7 @@ from headatlas.atlas.doubts import (
     seed_blocks_text,
     validation_doubts,
 )
-from headatlas.atlas.effects import COMPLETE, clustered_error, corruptions, describe_corruption
-from headatlas.atlas.export import write_table, write_text
-from headatlas.atlas.finding import TOPICS, Finding, plural
-from headatlas.atlas.findings import find
-from headatlas.atlas.gathering import gathering, put_in_order
+from headatlas.atlas.finding.role_findings import find
 from headatlas.atlas.imported import (
     imported_effects,
     mean_of_seeds,
@@ -44,7 +43,6 @@ from headatlas.atlas.imported import (
     seeds_given,
     uneven_seeds,
 )
-from headatlas.atlas.importing import import_table
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.layout import (
     SCHEMA,
@@ -56,12 +54,14 @@ from headatlas.atlas.layout import (
     score_path,
     slug,
 )
-from headatlas.atlas.records import EffectMap, Fit, ItemEffects, Run, ScoreMap
+from headatlas.atlas.merge import gathering, put_in_order
+from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
-from headatlas.atlas.scores import SCORES, THRESHOLD, role_scores, roles_of
-from headatlas.atlas.sharing import download_atlas, pack_atlas, unpack_atlas, upload_atlas
+from headatlas.atlas.roles import SCORES, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
 from headatlas.atlas.stability import HALVES, HalfOverlap, by_seeds, half_overlap, retest
 from headatlas.atlas.store import Store, is_sound_file
+from headatlas.atlas.table_import import import_table
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
 __all__ = [

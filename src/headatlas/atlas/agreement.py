@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headatlas.atlas.interval import Interval, crossed_interval, t_interval
-from headatlas.atlas.scores import SCORES, THRESHOLD, roles_of
+from headatlas.atlas.roles import SCORES, THRESHOLD, roles_of
 from headatlas.core import ROLES
 
 __all__ = [

@@ -15,10 +15,10 @@ from headatlas.atlas.card import HeadCard, Labeller, plain_label
 from headatlas.atlas.cards import cards_of
 from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
 from headatlas.atlas.contrasts import contrasts_of
-from headatlas.atlas.effects import completeness_error, pool_effects
+from headatlas.atlas.effect_summary import completeness_error, pool_effects
 from headatlas.atlas.imported import uneven_heads
-from headatlas.atlas.records import EffectMap, Fit, Run, ScoreMap
-from headatlas.atlas.scores import ROLE_WORDS, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.roles import ROLE_WORDS, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.store import Store
 from headatlas.atlas.table import tidy_table
 from headatlas.atlas.validation import Validation, validation_name
@@ -78,7 +78,7 @@ class Atlas:
         return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        from headatlas.atlas.notebook import atlas_html
+        from headatlas.page.notebook import atlas_html
 
         return atlas_html(self)
 

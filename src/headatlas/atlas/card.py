@@ -112,7 +112,7 @@ class HeadCard:
         return {**asdict(self), "head": str(self.head)}
 
     def _repr_html_(self) -> str:
-        from headatlas.atlas.notebook import card_html
+        from headatlas.page.notebook import card_html
 
         return card_html(self)
 

@@ -19,7 +19,7 @@ from headatlas.atlas.card import (
     TaskOfHead,
 )
 from headatlas.atlas.contrasts import OPEN, contrasts_of
-from headatlas.atlas.doubts import effect_doubts
+from headatlas.atlas.finding.doubts import effect_doubts
 from headatlas.atlas.imported import imported_effects, mean_of_seeds, seeds_given
 from headatlas.core import DIRECTIONS, IMPORTED, Head
 

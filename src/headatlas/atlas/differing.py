@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headatlas.atlas.records import Run
+from headatlas.atlas.record import Run
 
 __all__ = ["difference"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from headatlas.atlas.atlas import Atlas, require_atlas
 from headatlas.atlas.contrasts import FIGURES, ContrastSummary, contrasts_of, summarize_contrast
-from headatlas.atlas.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
-from headatlas.atlas.effects import qualifications
+from headatlas.atlas.effect_summary import qualifications
 from headatlas.atlas.finding import TOPICS, Finding, plural
-from headatlas.atlas.findings import find
+from headatlas.atlas.finding.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
+from headatlas.atlas.finding.role_findings import find
 from headatlas.atlas.imported import imported_effects, imported_markdown
 from headatlas.core import NOT_IMPORTED
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.scores import SCORES, THRESHOLD
+from headatlas.atlas.roles import SCORES, THRESHOLD
 from headatlas.atlas.statistics import jaccard, rank_correlation, rank_correlations
 
 __all__ = ["HALVES", "HalfOverlap", "by_seeds", "half_overlap", "retest"]

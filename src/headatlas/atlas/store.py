@@ -31,8 +31,8 @@ from headatlas.atlas.layout import (
     write_whole,
     writing,
 )
-from headatlas.atlas.records import EffectMap, Fit, ItemEffects, Run, ScoreMap
-from headatlas.atlas.soundness import NOTES, require_arrays, require_form, require_names
+from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
+from headatlas.atlas.schema import NOTES, require_arrays, require_form, require_names
 from headatlas.core import AtlasError, ModelSpec, StoreError, parse_json, require_path
 
 __all__ = ["Store", "is_sound_file", "locked"]

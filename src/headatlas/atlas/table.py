@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headatlas.atlas.records import EffectMap, Fit, ScoreMap
+from headatlas.atlas.record import EffectMap, Fit, ScoreMap
 from headatlas.core import DIRECTIONS, IMPORTED, METHODS, ModelSpec
 
 __all__ = ["COLUMNS", "tidy_table"]

@@ -23,8 +23,8 @@ from headatlas.cli.contrast import contrast
 from headatlas.cli.demo import demo
 from headatlas.cli.export import export
 from headatlas.cli.head import head
-from headatlas.cli.importing import import_
-from headatlas.cli.listing import listing
+from headatlas.cli.import_ import import_
+from headatlas.cli.list_ import listing
 from headatlas.cli.map import map_
 from headatlas.cli.page import page
 from headatlas.cli.plot import plot

@@ -58,7 +58,8 @@ def export(
     atlas = open_atlas(folder)
     own = task in atlas.tasks and "imported_from" in atlas.run(task).task_facts
     chosen = task if own else task_or_name(task, trust_task_code)
-    from headatlas.run import choose_gates, export_model, mapped_revision, require_export  # brings torch
+    from headatlas.export import choose_gates, export_model, require_export  # brings torch
+    from headatlas.run import mapped_revision
 
     ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)
     choose_gates(atlas, ready.name, gates, hard, seed, threshold)

@@ -17,8 +17,8 @@ from headatlas.core.errors import (
 from headatlas.core.files import as_others_are
 from headatlas.core.head import Head
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
+from headatlas.core.model_spec import ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
-from headatlas.core.provenance import ModelSpec
 from headatlas.core.text import escape_unprintable, parse_json
 from headatlas.core.words import relation_words, title_of
 

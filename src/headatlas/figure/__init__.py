@@ -1,21 +1,21 @@
 """Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch."""
 
-from headatlas.figure.agreement import draw_agreement, draw_key, plot_agreement
-from headatlas.figure.categories import draw_categories, plot_categories
-from headatlas.figure.comparing import plot_comparison
-from headatlas.figure.distributions import draw_distribution, plot_distributions
-from headatlas.figure.dynamic import draw_dynamic, plot_dynamic
-from headatlas.figure.effects import draw_effects, plot_effects
-from headatlas.figure.imported import plot_imported
-from headatlas.figure.kinds import KINDS, FigureOptions, draw_figure
+from headatlas.figure.agreement_map import draw_agreement, draw_key, plot_agreement
+from headatlas.figure.category_map import draw_categories, plot_categories
+from headatlas.figure.comparison_map import plot_comparison
+from headatlas.figure.dynamic_scatter import draw_dynamic, plot_dynamic
+from headatlas.figure.effect_maps import draw_effects, plot_effects
+from headatlas.figure.faithfulness import draw_ablation, draw_sufficiency, plot_ablation, plot_sufficiency
+from headatlas.figure.gate_trajectories import draw_trajectory, example_heads, plot_trajectories
+from headatlas.figure.imported_map import plot_imported
+from headatlas.figure.kind import KINDS, FigureOptions, draw_figure
+from headatlas.figure.layer_profile import draw_layer_profile, plot_layer_profile
 from headatlas.figure.palette import PALETTES, Palette, palette_of
-from headatlas.figure.profile import draw_layer_profile, plot_layer_profile
-from headatlas.figure.relations import plot_relations, relation_title
-from headatlas.figure.saving import FORMATS, save_figure
-from headatlas.figure.score import draw_score, plot_contrasts, plot_score, plot_scores, score_of
-from headatlas.figure.stability import plot_stability
-from headatlas.figure.trajectories import draw_trajectory, example_heads, plot_trajectories
-from headatlas.figure.validation import draw_ablation, draw_sufficiency, plot_ablation, plot_sufficiency
+from headatlas.figure.relation_maps import plot_relations, relation_title
+from headatlas.figure.save import FORMATS, save_figure
+from headatlas.figure.score_histograms import draw_distribution, plot_distributions
+from headatlas.figure.score_map import draw_score, plot_contrasts, plot_score, plot_scores, score_of
+from headatlas.figure.seed_curves import plot_stability
 
 __all__ = [
     "FORMATS",

@@ -1,17 +1,27 @@
 """(model, task) -> scores of heads. Each method lives in a file of its own."""
 
-from headatlas.method.ablation import STAND_INS, ablate
-from headatlas.method.attribution import MOST_POINTS, TOLERANCE, attribute, integrate
-from headatlas.method.batches import Pass, RowTable, draw
-from headatlas.method.causal import CausalCheck, causal_check, questions
-from headatlas.method.contrast import MARGIN, ContrastFit
-from headatlas.method.curves import evaluate_sets, kept_only
-from headatlas.method.effects import HeadEffects
-from headatlas.method.gating import STAGES, FitResult, GateFit, Step, random_starts
-from headatlas.method.in_text import TEMPLATES
-from headatlas.method.likelihood import Outcome, evaluate, row_nll
-from headatlas.method.mediation import Corruption, choose_corruption, corrupted_rows, mediate
-from headatlas.method.relating import (
+from headatlas.method.engine.ablate import STAND_INS, ablate
+from headatlas.method.engine.attribute import MOST_POINTS, TOLERANCE, attribute, integrate
+from headatlas.method.engine.contrast_fit import MARGIN, ContrastFit
+from headatlas.method.engine.gate_fit import STAGES, FitResult, GateFit, Step, random_starts
+from headatlas.method.engine.gate_sets import evaluate_sets, kept_only
+from headatlas.method.engine.head_effects import HeadEffects
+from headatlas.method.engine.likelihood import Outcome, evaluate, row_nll
+from headatlas.method.engine.mediate import Corruption, choose_corruption, corrupted_rows, mediate
+from headatlas.method.engine.rows import Pass, RowTable, draw
+from headatlas.method.gating import (
+    OBJECTIVES,
+    PRESETS,
+    TARGETS_PER_BATCH,
+    GatingSettings,
+    Stage,
+    resolve,
+)
+from headatlas.method.relation.causal_check import CausalCheck, causal_check, questions
+from headatlas.method.relation.in_text import TEMPLATES
+from headatlas.method.relation.salient import Salient, salient_operations
+from headatlas.method.relation.scorer import Writer, choose_k, relations_for
+from headatlas.method.relation.scores import (
     SourceChoice,
     choose_source,
     dynamic_scores,
@@ -19,16 +29,6 @@ from headatlas.method.relating import (
     scored_pairs,
     scores_from_weights,
     scores_in_texts,
-)
-from headatlas.method.relations import Writer, choose_k, relations_for
-from headatlas.method.salient import Salient, salient_operations
-from headatlas.method.settings import (
-    OBJECTIVES,
-    PRESETS,
-    TARGETS_PER_BATCH,
-    GatingSettings,
-    Stage,
-    resolve,
 )
 
 __all__ = [

@@ -23,7 +23,7 @@ from transformers import PreTrainedModel
 
 from headatlas.core import GateError, ModelRefusedError
 from headatlas.model.anatomy import Anatomy, Attention, ValuePath
-from headatlas.model.gating import is_gated
+from headatlas.model.gate_modules import is_gated
 from headatlas.model.linear import is_linear
 from headatlas.model.trace import AttentionEvent, Call, Trace, first_tensor, hooks, trace
 

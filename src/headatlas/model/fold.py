@@ -19,7 +19,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headatlas.core import ModelRefusedError, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.gating import is_gated
+from headatlas.model.gate_modules import is_gated
 from headatlas.model.model import Model
 
 __all__ = ["fold_gates", "without_groups"]

@@ -36,7 +36,7 @@ from headatlas.core import (
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
 from headatlas.model.float8 import computes_in_float8, to_float8
-from headatlas.model.gating import Gating, is_gated
+from headatlas.model.gate_modules import Gating, is_gated
 from headatlas.model.gguf import read_gguf, require_all_weights
 from headatlas.model.linear import width_out
 from headatlas.model.locate import Located, locate

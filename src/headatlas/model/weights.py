@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Attention
-from headatlas.model.gating import ungated
+from headatlas.model.gate_modules import ungated
 from headatlas.model.linear import bias_of, columns_of, exact, rows_of
 
 __all__ = ["ValueOutput", "head_values", "norm_gain", "output_slice", "read_head", "value_slice"]

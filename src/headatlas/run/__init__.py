@@ -2,36 +2,30 @@
 
 from headatlas.run.contrasting import contrast_heads, contrast_name, contrasted
 from headatlas.run.effects import require_numbers
-from headatlas.run.exported import Exported
-from headatlas.run.exporting import choose_gates, export_model, require_export
-from headatlas.run.fitting import Progress
+from headatlas.run.fitter import Progress
 from headatlas.run.loading import mapped_dtype, mapped_revision
-from headatlas.run.mapping import map_heads, require_settings
-from headatlas.run.on_ray import Ray, require_ray
+from headatlas.run.map_job import map_heads, require_settings
 from headatlas.run.prepare import prepare
-from headatlas.run.relating import relate_heads, require_request
+from headatlas.run.ray_executor import Ray, require_ray
+from headatlas.run.relations_job import relate_heads, require_request
 from headatlas.run.requests import distinct_tasks, require_place, require_sound
 from headatlas.run.steps import Seen
-from headatlas.run.validating import HELD_OUT, require_validation, unknown_tasks, validate_atlas
+from headatlas.run.validate_job import HELD_OUT, require_validation, unknown_tasks, validate_atlas
 
 __all__ = [
     "HELD_OUT",
-    "Exported",
     "Progress",
     "Ray",
     "Seen",
-    "choose_gates",
     "contrast_heads",
     "contrast_name",
     "contrasted",
     "distinct_tasks",
-    "export_model",
     "map_heads",
     "mapped_dtype",
     "mapped_revision",
     "prepare",
     "relate_heads",
-    "require_export",
     "require_numbers",
     "require_place",
     "require_ray",

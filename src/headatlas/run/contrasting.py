@@ -14,7 +14,7 @@ from headatlas.atlas import Atlas, chance_doubt, open_atlas
 from headatlas.core import RequestError
 from headatlas.method import ContrastFit, random_starts, resolve
 from headatlas.model import Model
-from headatlas.run.fitting import Fitter, GateSetName, Progress, Silence
+from headatlas.run.fitter import Fitter, GateSetName, Progress, Silence
 from headatlas.run.loading import load_for_run
 from headatlas.run.prepare import describe, held_out_figures, measure_baseline, prepare
 from headatlas.run.requests import opened, report_rows, require_sound

@@ -37,7 +37,7 @@ from headatlas.method import (
     mediate,
 )
 from headatlas.model import Model
-from headatlas.run.fitting import Progress, Silence
+from headatlas.run.fitter import Progress, Silence
 from headatlas.run.loading import load_for_run
 from headatlas.run.prepare import (
     Prepared,

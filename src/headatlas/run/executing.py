@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import RequestError
 from headatlas.model import EMBEDDED
-from headatlas.run.fitting import Progress, Silence
+from headatlas.run.fitter import Progress, Silence
 from headatlas.run.steps import Plan
 
 __all__ = ["Executor", "Request", "executed"]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from headatlas.atlas import Run, Store, open_atlas, plural
 from headatlas.core import AtlasError, RequestError, require_path, require_whole
 from headatlas.model import Model
-from headatlas.run.fitting import Progress
+from headatlas.run.fitter import Progress
 from headatlas.run.prepare import Prepared
 from headatlas.task import Task, load_task
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import yaml
 
 from headatlas.core import TaskError, UnknownNameError
-from headatlas.task.files import FORMATS, file_format
+from headatlas.task.record_file import FORMATS, file_format
 from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from headatlas.core import HeadatlasError, TaskError
-from headatlas.task.files import Record, read_file
 from headatlas.task.hub import read_hub, require_datasets
+from headatlas.task.record_file import Record, read_file
 from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import WORDS, TaskSpec
 from headatlas.task.split import word_groups

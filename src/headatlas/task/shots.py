@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headatlas.core import TaskError
-from headatlas.task.files import Record
+from headatlas.task.record_file import Record
 from headatlas.task.spec import TaskSpec
 from headatlas.task.split import Keys
 

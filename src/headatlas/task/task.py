@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.core import TaskError
-from headatlas.task.files import Record
+from headatlas.task.record_file import Record
 from headatlas.task.records import first_records, read_records
 from headatlas.task.shots import Question, Shots
 from headatlas.task.spec import WORDS, TaskSpec, fill

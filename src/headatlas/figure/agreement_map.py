@@ -1,0 +1,165 @@
+"""The figure that this project exists to draw: which heads help or hurt always, and which in any seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from headatlas.atlas import Atlas, require_atlas
+from headatlas.core import title_of
+from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.palette import palette_of
+from headatlas.figure.panels import (
+    Sheet,
+    add_label,
+    add_outer_labels,
+    check_threshold,
+    hatch_holes,
+    map_axes,
+    map_height,
+    plain_axes,
+    tasks_of,
+)
+from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
+
+__all__ = ["draw_agreement", "draw_key", "plot_agreement"]
+
+#: inches: the side of the colour key, and its place with numbers and names, beside or below the panels
+_KEY, _KEY_COLUMN, _KEY_ROW = 0.50, 0.87, 0.82
+
+
+@house_style()
+def plot_agreement(
+    atlas: Atlas | str | Path,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    colours: str = "paper",
+    threshold: float | None = None,
+    width: float = COLUMN_WIDTH,
+) -> Figure:
+    """One row per task, Always beside Any. x is the head, y the layer, colour facilitation and interference.
+
+    With a `threshold` scores are cut to 0 or 1: the picture of what a table of shares counts. `width` in
+    inches; the height follows from the model's shape.
+    """
+    atlas = require_atlas(atlas)
+    names = tasks_of(atlas, tasks)
+    palette_of(colours)
+    maps = [(atlas.always(task), atlas.any(task)) for task in names]
+    texts = [f"{title_of(task)} ({word})" for task in names for word in ("Always", "Any")]
+    foot = Foot.of((), doubt_caption(atlas, names), width)
+    bottom = 0.28 + foot.height
+    sheet = Sheet(rows=len(names), columns=2, width=width, left=0.34, right=_KEY_COLUMN, bottom=bottom)
+    headers = fit_headers(texts, sheet.panel_width)
+    beside = headers.lines == 1
+    if not beside:  # long names: the key goes below, which leaves them more room
+        sheet = replace(sheet, right=0.04, bottom=sheet.bottom + _KEY_ROW)
+        headers = fit_headers(texts, sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, len(names)))
+    for (row, column), ax in np.ndenumerate(axes):
+        at_edge = {"left": column == 0, "bottom": row == len(names) - 1}
+        draw_agreement(maps[row][column], ax=ax, colours=colours, threshold=threshold, **at_edge)
+        add_header(ax, headers.texts[2 * row + column], headers)
+    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height + (0 if beside else _KEY_ROW))
+    add_label(figure, label)
+    hole = bool(maps[0][0]["facilitation"].isnull().any())
+    key = _add_key(figure, axes, beside=beside, hole=hole, lift=foot.height)
+    draw_key(key, colours=colours, threshold=threshold)
+    foot.draw(figure)
+    return figure
+
+
+@house_style()
+def draw_agreement(
+    scores: xr.Dataset,
+    *,
+    ax: Axes,
+    colours: str = "paper",
+    threshold: float | None = None,
+    left: bool = True,
+    bottom: bool = True,
+) -> Axes:
+    """A map of facilitation and interference [layer, head] as an image; holes are left open.
+
+    `left` and `bottom`: whether the ticks there are numbered.
+    """
+    helping, hurting = (
+        _cut(scores[name].transpose("layer", "head").values, threshold)
+        for name in ("facilitation", "interference")
+    )
+    there = ~np.isnan(helping)
+    image = np.dstack([palette_of(colours).blend(np.nan_to_num(helping), np.nan_to_num(hurting)), there])
+    image[~there] = 0
+    layers, heads = there.shape
+    ax.imshow(
+        image, origin="lower", interpolation="nearest", aspect="auto",
+        extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
+    )  # fmt: skip
+    map_axes(ax, (layers, heads), holes=not there.all(), left=left, bottom=bottom)
+    return ax
+
+
+@house_style()
+def draw_key(ax: Axes, *, colours: str = "paper", threshold: float | None = None) -> Axes:
+    """What the colours mean: interference from left to right, facilitation from bottom to top."""
+    steps = np.linspace(0, 1, 65)
+    hurting, helping = np.meshgrid(_cut(steps, threshold), _cut(steps, threshold))
+    ax.imshow(
+        palette_of(colours).blend(helping, hurting), origin="lower", interpolation="nearest", aspect="auto",
+        extent=(0, 1, 0, 1),
+    )  # fmt: skip
+    ax.set(xticks=(0, 1), yticks=(0, 1), xlabel="Interference", ylabel="Facilitation")
+    plain_axes(ax)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_fontsize(FONT_SIZES["tick"])
+        axis.labelpad = 0
+    return ax
+
+
+def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool, lift: float) -> Axes:
+    """Axes for the key: beside the panels, half-way up, or below them, half-way along.
+
+    Where the map has a hole, the key says what one looks like. `lift`: inches of the caption below.
+    """
+    width, height = figure.get_size_inches()
+    first, last = axes[0, 0].get_position(), axes[-1, -1].get_position()
+    if beside:
+        x, y = width - _KEY - 0.06, (first.y1 + last.y0) / 2 * height - _KEY / 2
+        y = max(
+            y, lift + (0.44 if hole else 0.20)
+        )  # low panels: what stands below the key stays on the sheet
+        hole_x, hole_y = x, y - 0.42
+    else:
+        x, y = (first.x0 + last.x1) / 2 * width - _KEY / 2, lift + 0.24
+        hole_x, hole_y = x + _KEY + 0.15, y
+    if hole:
+        side = 0.09
+        box = Rectangle(
+            (hole_x / width, hole_y / height),
+            side / width,
+            side / height,
+            transform=figure.transFigure,
+            gid="hole",
+        )
+        hatch_holes(box)
+        box.set(linewidth=LINE_WIDTH)
+        figure.add_artist(box)
+        text_x, text_y = (hole_x + side + 0.04) / width, (hole_y + side / 2) / height
+        figure.text(text_x, text_y, "no head", va="center", fontsize=FONT_SIZES["tick"])
+    return figure.add_axes((x / width, y / height, _KEY / width, _KEY / height), gid="key")
+
+
+def _cut(values: np.ndarray, threshold: float | None) -> np.ndarray:
+    if threshold is None:
+        return np.asarray(values, dtype=float)
+    return np.where(np.isnan(values), np.nan, values >= check_threshold(threshold))

@@ -1,0 +1,115 @@
+"""What single heads do to a task by each method, next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
+from headatlas.core import RequestError, UnknownNameError, title_of
+from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.holes import hole_legend
+from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height
+from headatlas.figure.style import TEXT_WIDTH, house_style
+
+__all__ = ["draw_effects", "plot_effects", "scale_end"]
+
+#: of the values of a map, how many lie within its scale: a few strong heads would leave the others white
+_WITHIN = 0.98
+_COLUMNS = 4
+
+
+@house_style()
+def plot_effects(
+    atlas: Atlas | str | Path,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
+    atlas = require_atlas(atlas)
+    known = list(dict.fromkeys(name for _, name in atlas.runs if atlas.methods(name)))
+    wanted = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    for task in wanted:
+        if task not in known:
+            raise UnknownNameError("task in this atlas", task, known)
+    by_task = {task: atlas.methods(task) for task in wanted}
+    if not any(by_task.values()):
+        raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+    columns = min(_COLUMNS, max(map(len, by_task.values())))
+    maps: list[tuple[str, str] | None] = []
+    for task, methods in by_task.items():  # each begins a row
+        maps += [(task, method) for method in methods] + [None] * (-len(methods) % columns)
+    caption = [
+        "Blue: the task wants the head, red: it hurts the task; gating: facilitation less interference, the "
+        "others: nats of loss. Each panel has a scale of its own, to the ± in its header, beyond which the "
+        "strongest 2 % of heads lie.",
+        *[f"{title_of(task)}, {method}: {text}." for task, method, text in corruptions(atlas, wanted)],
+        *doubt_caption(atlas, wanted, _doubts),
+    ]
+    drawn = [one for one in maps if one is not None]
+    imported = [one for one in drawn if "imported_from" in atlas.run(*one).task_facts]
+    if imported:
+        caption.append(f"Imported, not measured here: {'; '.join(map(', '.join, imported))}.")
+    holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=bool(imported))
+    foot = Foot.of(holes, caption, width)
+    rows = len(maps) // columns
+    sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
+    texts = [_header(atlas, *one) if one else "–" for one in maps]
+    headers = fit_headers(texts, sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
+    for place, ax in enumerate(axes.flat):
+        one = maps[place]
+        if one is None:
+            ax.remove()
+            continue
+        below = maps[place + columns] if place + columns < len(maps) else None
+        draw_effects(atlas.importance(*one), ax=ax, left=place % columns == 0, bottom=below is None)
+        add_header(ax, headers.texts[place], headers)
+    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
+    add_label(figure, label)
+    foot.draw(figure)
+    return figure
+
+
+def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
+    """Of the gates and of all effects of a task, each once."""
+    found = doubts(atlas, task) if task in atlas.tasks else []
+    for method in atlas.methods(task):
+        if method != "gating":
+            found += [doubt for doubt in effect_doubts(atlas, task, method) if doubt not in found]
+    return found
+
+
+def _header(atlas: Atlas, task: str, method: str) -> str:
+    most = scale_end(atlas.importance(task, method).values)
+    return f"{title_of(task)}\N{NO-BREAK SPACE}±{most:.2g}: {method}"  # the method in a line of its own
+
+
+def scale_end(values: np.ndarray) -> float:
+    """The end of a map's scale."""
+    return float(np.nanquantile(np.abs(values), _WITHIN)) or 1.0
+
+
+@house_style()
+def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: bool = True) -> Axes:
+    """A map [layer, head] of values above and below zero; holes are left open."""
+    shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
+    layers, heads = shown.shape
+    most = scale_end(values.values)
+    ax.imshow(
+        shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
+        aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
+    )  # fmt: skip
+    map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
+    return ax

@@ -1,0 +1,191 @@
+"""How far maps can be believed: heads kept alone, taken away, and switched off one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
+from headatlas.core import RequestError, title_of
+from headatlas.figure.footer import Foot, count_by_task, doubt_caption
+from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.palette import palette_of
+from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
+from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style
+
+__all__ = ["draw_ablation", "draw_sufficiency", "plot_ablation", "plot_sufficiency"]
+
+#: gating stands out; the others differ in colour and dash, so that they can be told apart in grey as well
+_LOOKS: dict[str, tuple[str, str | tuple[int, tuple[int, ...]]]] = {
+    "gating": ("#000000", "-"),
+    "ablate-zero": ("#0072b2", "-"),
+    "ablate-mean": ("#0072b2", (0, (4, 2))),
+    "ablate-resample": ("#0072b2", (0, (1, 1))),
+    "attribute-gradient": ("#d55e00", (0, (4, 2))),
+    "attribute-integrated": ("#d55e00", "-"),
+    "mediate": ("#009e73", "-"),
+    "random": ("#999999", "-"),
+}
+_HEIGHT = 1.15  # inches
+_BAND = 0.25  # how much of its colour a band has
+_SIDES = {"keep": "kept", "drop": "taken away"}
+
+
+def _validated(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[Validation]:
+    wanted = atlas.validated if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    if not wanted:
+        raise RequestError("no task of this atlas was validated yet; 'headatlas validate' does it.")
+    return [atlas.validation(task) for task in wanted]
+
+
+@house_style()
+def plot_sufficiency(
+    atlas: Atlas,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """A row per task: faithfulness against the share of heads that are kept alone, and that are taken
+    away, in the order of each method. Nats gained over no heads where faithfulness cannot be normalized."""
+    found = _validated(atlas, tasks)
+    names = list(dict.fromkeys(name for one in found for name in one.named()))
+    lines: list[Artist] = [
+        Line2D([], [], color=colour, linestyle=dash, linewidth=1.0, label=name)
+        for name, (colour, dash) in ((name, _LOOKS[name]) for name in names)
+    ]
+    caption = [
+        "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
+        "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
+        f"orders. Heads that are not there are switched off (zero). "
+        f"{count_by_task({one.task: one.items for one in found}, 'held-out item')}.",
+        *doubt_caption(atlas, [one.task for one in found], validation_doubts),
+    ]
+    caption += [
+        f"{title_of(one.task)}, in nats gained over no heads: {one.why_not_normalized()}."
+        for one in found
+        if not one.is_normalized
+    ]
+    foot = Foot.of(lines, caption, width)
+    sheet = Sheet(len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height)
+    texts = [
+        f"{title_of(one.task)}: {word}{'' if one.is_normalized else ', nats'}"
+        for one in found
+        for word in _SIDES.values()
+    ]
+    headers = fit_headers(texts, sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(_HEIGHT)
+    for place, ax in enumerate(axes.flat):
+        one, side = found[place // 2], list(_SIDES)[place % 2]
+        draw_sufficiency(one, side, ax=ax)
+        lowest = place // 2 == len(found) - 1
+        plain_axes(ax, left=side == "keep", bottom=lowest)
+        if lowest:
+            inward_numbers(ax)
+        add_header(ax, headers.texts[place], headers)
+    units = {True: "Faithfulness", False: "Gain (nats)"}
+    label_y = " or ".join(units[kind] for kind in units if any(one.is_normalized == kind for one in found))
+    add_outer_labels(figure, axes, x="Share of heads", y=label_y, lift=foot.height)
+    add_label(figure, label)
+    foot.draw(figure)
+    return figure
+
+
+@house_style()
+def draw_sufficiency(found: Validation, side: str, *, ax: Axes) -> Axes:
+    """The curves of one task with heads kept ("keep") or taken away ("drop")."""
+    values = found.curve if found.is_normalized else found.gain
+    full = 1 if found.is_normalized else found.gap.mean
+    for value in (0, full):
+        ax.axhline(value, color="#c0c0c0", linewidth=LINE_WIDTH)
+    for name in reversed(found.named()):  # gating on top
+        colour, dash = _LOOKS[name]
+        thick = 1.4 if name == "gating" else 0.9
+        ax.plot(found.shares, values(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name)
+    curves = np.stack([values(name, one) for name in found.named() for one in _SIDES])  # one scale
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1))
+    ax.set_xticklabels(["0", "0.5", "1"])
+    if found.is_normalized:
+        low, high = min(-0.1, float(np.nanmin(curves)) - 0.05), max(1.1, float(np.nanmax(curves)) + 0.05)
+        ax.set(ylim=(low, high), yticks=(0, 0.5, 1))
+        ax.set_yticklabels(["0", "0.5", "1"])
+    else:
+        margin = 0.1 * float(np.ptp(curves)) or 0.1
+        ax.set_ylim(float(curves.min()) - margin, float(curves.max()) + margin)
+        ax.locator_params(axis="y", nbins=4)
+    plain_axes(ax)
+    return ax
+
+
+@house_style()
+def plot_ablation(
+    atlas: Atlas,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    colours: str = "paper",
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """A panel per task: the change of the target log-probability as heads are switched off from G+, in
+    the order of each score; the band holds 95 % of the random orders."""
+    found = _validated(atlas, tasks)
+    words = palette_of(colours).lines
+    lines: list[Artist] = [
+        Line2D([], [], color=words[name], linewidth=1.2, label=f"by {name}") for name in ORDERS
+    ]
+    lines.append(Patch(facecolor="#7f7f7f", alpha=_BAND, linewidth=0, label="random orders"))
+    seeds = count_by_task({one.task: one.off.shape[0] for one in found}, "seed")
+    items = count_by_task({one.task: one.items for one in found}, "held-out item")
+    draws = count_by_task({one.task: len(one.by_chance) for one in found}, "random order")
+    caption = [
+        "Heads are switched off one after another, the highest score first, from the gates G+ of each seed; "
+        f"mean over seeds and held-out items: {seeds}; {items}. Band: {draws}, from the 2.5th to the 97.5th "
+        "percentile. The scale "
+        "is cut where all is lost.",
+        *doubt_caption(atlas, [one.task for one in found], validation_doubts),
+    ]
+    foot = Foot.of(lines, caption, width)
+    columns = min(3, len(found))
+    rows = -(-len(found) // columns)
+    sheet = Sheet(rows, columns, width, left=0.42, right=0.06, bottom=0.28 + foot.height, gap_x=0.3)
+    headers = fit_headers([title_of(one.task) for one in found], sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(_HEIGHT)
+    for place, ax in enumerate(axes.flat):
+        if place >= len(found):
+            ax.remove()
+            continue
+        draw_ablation(found[place], ax=ax, colours=colours)
+        add_header(ax, headers.texts[place], headers)
+    add_outer_labels(
+        figure, axes, x="Share of heads switched off", y="Log-probability (nats)", lift=foot.height
+    )
+    add_label(figure, label)
+    foot.draw(figure)
+    return figure
+
+
+@house_style()
+def draw_ablation(found: Validation, *, ax: Axes, colours: str = "paper") -> Axes:
+    """The curves of one task."""
+    curves, words = found.ablation(), palette_of(colours).lines
+    ax.axhline(0, color="#c0c0c0", linewidth=LINE_WIDTH)
+    ax.fill_between(curves.share, curves["low"], curves["high"], color="#7f7f7f", alpha=_BAND, linewidth=0)
+    for name in ORDERS:
+        ax.plot(curves.share, curves["change"].sel(order=name), color=words[name], linewidth=1.2, gid=name)
+    change = curves["change"].values
+    lowest = float(change[:, -1].mean())  # all heads off
+    top = float(max(0.05 * abs(lowest), np.nanmax(change), float(curves["high"].max())))
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(1.15 * lowest, top + 0.1 * abs(lowest)))
+    ax.set_xticklabels(["0", "0.5", "1"])
+    ax.locator_params(axis="y", nbins=4)
+    plain_axes(ax)
+    return ax

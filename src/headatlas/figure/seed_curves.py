@@ -1,0 +1,120 @@
+"""How many seeds are enough: what a map is like with fewer of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from headatlas.atlas import THRESHOLD, Atlas, by_seeds
+from headatlas.core import RequestError, title_of
+from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.palette import palette_of
+from headatlas.figure.panels import (
+    Sheet,
+    add_label,
+    add_outer_labels,
+    check_threshold,
+    inward_numbers,
+    plain_axes,
+    tasks_of,
+)
+from headatlas.figure.style import TEXT_WIDTH, house_style
+
+__all__ = ["plot_stability"]
+
+_HEIGHT = 1.15  # inches
+_DASHES = {"always": "-", "any": (0, (4, 2))}
+_SCORES = {"facilitating": "facilitation", "interfering": "interference"}
+
+
+@house_style()
+def plot_stability(
+    atlas: Atlas,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    label: str | None = None,
+    colours: str = "paper",
+    threshold: float | None = None,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """A row per task: the share of heads that facilitate and interfere in all and in any of so many
+    seeds, and how well the mean over so many seeds agrees with that over as many others."""
+    least = THRESHOLD if threshold is None else check_threshold(threshold)
+    found = {task: by_seeds(atlas.scores(task), least) for task in tasks_of(atlas, tasks)}
+    found = {task: table for task, table in found.items() if len(table) > 1}
+    if not found:
+        raise RequestError(
+            "no task of this atlas has two seeds; 'headatlas map --resume --seeds 5' adds some."
+        )
+    words = palette_of(colours).lines
+    lines: list[Artist] = [
+        Line2D([], [], color=words[score], linewidth=1.2, label=role) for role, score in _SCORES.items()
+    ]
+    lines += [
+        Line2D([], [], color="#444444", linestyle=dash, linewidth=1.0, label=text)
+        for dash, text in ((_DASHES["always"], "Always"), (_DASHES["any"], "Any"))
+    ]
+    caption = [
+        "Left: heads whose score reaches the threshold in every one (Always) and in at least one (Any) of so "
+        "many seeds. Right: rank correlation of the mean over so many seeds with that over as many others. "
+        "Means over the choices of seeds.",
+        *doubt_caption(atlas, list(found)),
+    ]
+    foot = Foot.of(lines, caption, width)
+    sheet = Sheet(
+        len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height, gap_x=0.32, gap_y=0.2
+    )
+    texts = [f"{title_of(task)}: {word}" for task in found for word in ("share of heads", "agreement")]
+    headers = fit_headers(texts, sheet.panel_width)
+    sheet = replace(sheet, header=headers.height)
+    figure, axes = sheet.build(_HEIGHT)
+    for row, table in enumerate(found.values()):
+        _draw_shares(table, ax=axes[row, 0], colours=colours)
+        _draw_agreement(table, ax=axes[row, 1], colours=colours)
+        for column in (0, 1):
+            add_header(axes[row, column], headers.texts[2 * row + column], headers)
+            inward_numbers(axes[row, column])
+    add_outer_labels(figure, axes, x="Seeds", y="Share, rank correlation", lift=foot.height)
+    add_label(figure, label)
+    foot.draw(figure)
+    return figure
+
+
+def _draw_shares(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
+    """Always and Any of a table by `by_seeds`."""
+    for role, score in _SCORES.items():
+        for when, dash in _DASHES.items():
+            name = f"{when}_{role}"
+            ax.plot(
+                table["seeds"], table[name], color=palette_of(colours).lines[score], linestyle=dash,
+                linewidth=1.2, gid=name,
+            )  # fmt: skip
+    return _scaled(ax, table["seeds"].tolist())
+
+
+def _draw_agreement(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
+    """The agreement of maps from so many seeds each."""
+    table = table[table["facilitation_with_others"].notna()]  # with more than half there are too few others
+    for score in _SCORES.values():
+        name = f"{score}_with_others"
+        ax.plot(
+            table["seeds"], table[name], color=palette_of(colours).lines[score], linewidth=1.2, marker="o",
+            markersize=2, gid=name,
+        )  # fmt: skip
+    return _scaled(ax, table["seeds"].tolist())
+
+
+def _scaled(ax: Axes, seeds: Sequence[int]) -> Axes:
+    most = max(seeds, default=1)
+    ax.set(xlim=(0.9, most + 0.1), ylim=(0, 1), yticks=(0, 0.5, 1))
+    ax.set_yticklabels(["0", "0.5", "1"])
+    ax.set_xticks(sorted({1, -(-most // 2), most}))
+    plain_axes(ax)
+    return ax

@@ -1,0 +1,123 @@
+"""What single heads do to a task: the words and the loop that ablation and mediation share.
+
+An effect is in nats: by how much the mean negative log-likelihood of the targets rises without the head.
+Above zero the head helps the task, below zero it hurts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headatlas.core import Head
+from headatlas.method.engine.likelihood import forward_budget, require_finite, row_nll, with_room
+from headatlas.method.engine.rows import Pass, RowTable
+from headatlas.model import Model
+from headatlas.task import Row
+
+__all__ = ["Change", "HeadEffects", "HeadsDone", "gates_without", "row_effects", "summed_up"]
+
+#: what is done to one head, or (None) to all of them, while a pass runs
+Change = Callable[[Head | None], AbstractContextManager[None]]
+#: told (heads done, heads in all), a head counting once for each pass
+HeadsDone = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadEffects:
+    """`values` [layer, head], the mean over the rows, and `errors`, its standard error; NaN: no head there.
+    `per_row` [row, layer, head] are the effects that they are the mean of.
+
+    `plain` is the loss of the rows as they are (in mediation, corrupted). `whole`: of ablation the effect of
+    replacing all heads at once, of attribution that of shutting all, of mediation that of the corruption.
+    Integrated gradients also have `points`, the mean number of points per row; `dtype`, in which the path was
+    measured; and `expected_error`, that of their sum over all heads as a share of `whole`, from the errors of
+    single intervals of the path.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    per_row: np.ndarray
+    plain: float
+    whole: float
+    points: float | None = None
+    dtype: str | None = None
+    expected_error: float | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.per_row)
+
+    @property
+    def completeness_error(self) -> float:
+        """How far the effects of all heads are from summing to `whole`, as a share of it. Exact integrated
+        gradients sum to it."""
+        gap = abs(float(np.nansum(self.values, dtype=np.float64)) - self.whole)
+        return gap / max(abs(self.whole), float(np.finfo(np.float32).tiny))
+
+
+def gates_without(model: Model, *heads: Head) -> Tensor:
+    """[layer, head]: ones, but for these heads."""
+    gates = torch.ones(model.spec.shape)
+    for head in heads:
+        gates[head.layer, head.head] = 0
+    return gates
+
+
+@torch.no_grad()
+def row_effects(
+    model: Model,
+    rows: Sequence[Row],
+    changes: Callable[[Pass, Sequence[int]], Change],
+    progress: HeadsDone | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """([row], [row, layer, head], [row]): the losses of the rows as they are, with each head changed, and
+    with all of them.
+
+    `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
+    """
+    table = RowTable(rows)
+    plain = np.full(len(rows), np.nan)
+    changed = np.full((len(rows), *model.spec.shape), np.nan)
+    together = np.full(len(rows), np.nan)
+    is_done = np.zeros(len(rows), dtype=bool)
+
+    def measure(batch: Pass, what: str) -> np.ndarray:
+        losses = row_nll(model, batch).cpu()
+        require_finite(model, losses, what)
+        return losses.numpy()
+
+    def work(budget: int) -> None:
+        left = np.flatnonzero(~is_done)  # some are done if memory ran out on the way
+        batches = list(table.passes(left[:, None], budget, model.device))
+        done, total = 0, len(batches) * len(model.spec)
+        for batch in batches:
+            members = left[batch.members]
+            plain[members] = measure(batch, "losses")
+            change = changes(batch, members.tolist())
+            for head in model.spec:
+                with change(head):
+                    changed[members, head.layer, head.head] = measure(batch, f"losses without {head}")
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+            with change(None):
+                together[members] = measure(batch, "losses with all heads replaced")
+            is_done[members] = True
+
+    with_room(int(table.lengths.max()), forward_budget(model), work)
+    return plain, changed, together
+
+
+def summed_up(per_row: np.ndarray, plain: float, whole: float, points: float | None = None) -> HeadEffects:
+    """From the effects [row, layer, head]."""
+    count = len(per_row)
+    mean = per_row.mean(axis=0)
+    errors = per_row.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(mean, np.nan)
+    means, errors, each = (part.astype(np.float32) for part in (mean, errors, per_row))
+    return HeadEffects(means, errors, each, plain, whole, points)
