@@ -1,0 +1,127 @@
+"""Named values that built-in modules and installed plugins provide; public names that load on first use.
+
+A module provides values in its list `PROVIDES`. A plugin names such a module, or a single value, in an entry
+point of the registry's group:
+
+    [project.entry-points."headatlas.methods"]
+    entropy = "my_package.entropy"
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
+from typing import Any, Generic, TypeVar
+
+from headatlas.core.errors import RequestError, UnknownNameError
+
+__all__ = ["Registry", "lazy_exports"]
+
+_Value = TypeVar("_Value")
+
+
+class Registry(Mapping[str, _Value], Generic[_Value]):
+    """The values of one kind by name: those of the modules of `package` in the order of `first`, then the
+    others by name, then those of plugins.
+
+    Modules are imported when the registry is first used. A value has a `name` and may have `aliases`.
+    """
+
+    def __init__(
+        self, what: str, of: type[_Value], package: str, group: str, first: Iterable[str] = ()
+    ) -> None:
+        self.what, self.of, self.package, self.group = what, of, package, group
+        self._first = tuple(first)
+
+    @cached_property
+    def _values(self) -> dict[str, _Value]:
+        values: dict[str, _Value] = {}
+        origins: dict[str, str] = {}
+        provided = [(value, origin) for origin, value in self._built_in()]
+        rank = {name: place for place, name in enumerate(self._first)}
+        provided.sort(key=lambda pair: (rank.get(self._name(pair[0]), len(rank)), self._name(pair[0])))
+        for value, origin in [*provided, *self._of_plugins()]:
+            name = self._name(value)
+            if name in values:
+                raise RequestError(
+                    f"two {self.what}s are named {name!r}: one of {origins[name]}, one of {origin}; "
+                    "uninstall or rename one of them."
+                )
+            values[name], origins[name] = value, origin
+        return values
+
+    def _built_in(self) -> Iterator[tuple[str, _Value]]:
+        for module in iter_modules(import_module(self.package).__path__):
+            if not module.ispkg:
+                name = f"{self.package}.{module.name}"
+                for value in getattr(import_module(name), "PROVIDES", ()):
+                    if isinstance(value, self.of):
+                        yield name, value
+
+    def _of_plugins(self) -> Iterator[tuple[_Value, str]]:
+        for point in entry_points(group=self.group):
+            origin = f"the plugin {point.value}"
+            try:
+                values = list(self._provided(point))
+            except Exception as error:  # a broken plugin must not keep the others from working
+                reason = f"{type(error).__name__}: {error}"
+                warnings.warn(f"{origin} could not be loaded ({reason})", RuntimeWarning, stacklevel=2)
+                continue
+            yield from ((value, origin) for value in values)
+
+    def _provided(self, point: EntryPoint) -> Iterator[_Value]:
+        loaded = point.load()
+        for value in [loaded] if isinstance(loaded, self.of) else loaded.PROVIDES:
+            if not isinstance(value, self.of):
+                raise TypeError(f"{value!r:.60} is not a {self.of.__name__}")
+            yield value
+
+    @staticmethod
+    def _name(value: Any) -> str:
+        return str(value.name)
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        return {
+            alias: name for name, value in self._values.items() for alias in getattr(value, "aliases", ())
+        }
+
+    def __getitem__(self, name: str) -> _Value:
+        """The value of that name or alias; an unknown name is answered with the closest ones."""
+        value = self._values.get(self._aliases.get(name, name))
+        if value is None:
+            raise UnknownNameError(self.what, name, self._values)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._aliases
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def lazy_exports(
+    module: str, places: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """(`__getattr__`, `__dir__`) of a module whose public names live in other modules (name -> module) and
+    are loaded on first use."""
+
+    def load(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = getattr(import_module(places[name]), name)
+        setattr(sys.modules[module], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[module]), *places})
+
+    return load, names
