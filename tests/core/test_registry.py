@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -11,12 +10,7 @@ import pytest
 from headatlas.core import RequestError, UnknownNameError
 from headatlas.core import registry as module
 from headatlas.core.registry import Registry
-
-
-@dataclass(frozen=True)
-class Thing:
-    name: str
-    aliases: tuple[str, ...] = ()
+from support.things import Thing
 
 
 @pytest.fixture
@@ -25,7 +19,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "things_of_a_test"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
-    line = "from core.test_registry import Thing\nPROVIDES = [Thing({!r}, ({!r},))]\n"
+    line = "from support.things import Thing\nPROVIDES = [Thing({!r}, ({!r},))]\n"
     for name in ("beta", "alpha"):
         (folder / f"{name}.py").write_text(line.format(name, name[0]))
     (folder / "nothing.py").write_text("x = 1\n")
@@ -52,7 +46,7 @@ def test_modules_provide_values(package):
 
 
 def test_plugins_provide_values(package, monkeypatch):
-    with_plugin(monkeypatch, "core.test_registry:PLUGGED")
+    with_plugin(monkeypatch, "support.things:PLUGGED")
     assert list(registry(package)) == ["alpha", "beta", "plugged"]
 
 
@@ -62,15 +56,8 @@ def test_two_values_of_one_name_are_refused(package, monkeypatch):
         list(registry(package))
 
 
-@pytest.mark.parametrize("value", ["no_such_module_anywhere", "json", "core.test_registry:NOT_THINGS"])
+@pytest.mark.parametrize("value", ["no_such_module_anywhere", "json", "support.things:NotThings"])
 def test_a_broken_plugin_is_named_and_left_out(package, monkeypatch, value):
     with_plugin(monkeypatch, value)
     with pytest.warns(RuntimeWarning, match="could not be loaded"):
         assert list(registry(package)) == ["alpha", "beta"]
-
-
-PLUGGED = Thing("plugged")
-
-
-class NOT_THINGS:  # noqa: N801
-    PROVIDES = (1,)
