@@ -211,9 +211,10 @@ class ShownProgress:
             self._all = self._bars.add_task("all steps", total=event.total, about="")
         self._counts = counts
         self._bars.update(self._all, completed=event.done)
-        for name in self._each.keys() - event.running.keys():
+        for name in self._each.keys() - {worker.step for worker in event.running}:
             self._bars.remove_task(self._each.pop(name))
-        for name, update in event.running.items():
+        for worker in event.running:
+            name, update = worker.step, worker.update
             if name not in self._each:
                 self._each[name] = self._bars.add_task(escape(name), total=None, about="")
             loss = "" if update.loss is None else f", loss {update.loss:.3f}"

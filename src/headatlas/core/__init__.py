@@ -19,7 +19,16 @@ from headatlas.core.head import Head
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
-from headatlas.core.progress import Event, Loaded, Note, Progress, Update, Workers, silent
+from headatlas.core.progress import (
+    Event,
+    Loaded,
+    Note,
+    Progress,
+    Update,
+    Worker,
+    Workers,
+    silent,
+)
 from headatlas.core.text import escape_unprintable, parse_json
 from headatlas.core.words import relation_words, title_of
 
@@ -52,6 +61,7 @@ __all__ = [
     "TaskError",
     "UnknownNameError",
     "Update",
+    "Worker",
     "Workers",
     "as_others_are",
     "escape_unprintable",

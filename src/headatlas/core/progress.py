@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Event", "Loaded", "Note", "Progress", "Update", "Workers", "silent"]
+__all__ = ["Event", "Loaded", "Note", "Progress", "Update", "Worker", "Workers", "silent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,19 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
-    """`done` of `total` steps are done on other machines; `running` maps the names of the others to what
-    they are at."""
+class Worker:
+    """What the process `process` on some machine is at: a step, and how far it is."""
 
-    running: dict[str, Update]
+    step: str
+    process: int
+    update: Update
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """`done` of `total` steps are done on other machines; `running` are those that are being done."""
+
+    running: tuple[Worker, ...]
     done: int
     total: int
 

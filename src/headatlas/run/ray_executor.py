@@ -30,7 +30,7 @@ from headatlas.core import (
     Note,
     Progress,
     RequestError,
-    Update,
+    Worker,
     Workers,
 )
 from headatlas.request.origin import model_ref
@@ -264,7 +264,7 @@ def _look(pool: _Pool, at_work: Sequence[str], waiting: int, total: int, progres
         return
     for text in notes:
         progress(Note(text))
-    running = {name: update for name, update in seen.items() if name in at_work}
+    running = tuple(worker for worker in seen if worker.step in at_work)
     progress(Workers(running, total - len(at_work) - waiting, total))
 
 
@@ -276,8 +276,8 @@ class _Worker:
     def carry_out(self, job: WorkerJob, step: Step, board: Any) -> dict[str, Any]:
         from headatlas.run.ray_worker import carry_out
 
-        def tell(update: Update | None, notes: list[str]) -> None:
-            board.tell.remote(step.name, update, notes)
+        def tell(worker: Worker | None, notes: list[str]) -> None:
+            board.tell.remote(worker, notes)
 
         return carry_out(job, step, tell)
 
@@ -286,20 +286,20 @@ class _Board:
     """What all workers are at. Lives in a process of its own."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Update] = {}
+        self._seen: dict[str, Worker] = {}
         self._notes: dict[str, bool] = {}
 
-    def tell(self, step: str, update: Update | None, notes: list[str]) -> None:
-        if update is not None:
-            self._seen[step] = update
+    def tell(self, worker: Worker | None, notes: list[str]) -> None:
+        if worker is not None:
+            self._seen[worker.step] = worker
         for text in notes:
             self._notes.setdefault(text, True)
 
-    def read(self) -> tuple[dict[str, Update], list[str]]:
+    def read(self) -> tuple[list[Worker], list[str]]:
         """What steps are at, and the notes that nobody has read."""
         new = [text for text, is_new in self._notes.items() if is_new]
         self._notes = dict.fromkeys(self._notes, False)
-        return dict(self._seen), new
+        return list(self._seen.values()), new
 
 
 def _take_over(step: Step, exchange: Exchange, take: Callable[[Path], None], out: Path) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from headatlas.core import Event, HeadatlasError, Note, StoreError, Update
+from headatlas.core import Event, HeadatlasError, Note, StoreError, Update, Worker
 from headatlas.model import Model
 from headatlas.request.plan import Step
 from headatlas.run import execute
@@ -28,8 +28,8 @@ from headatlas.run.exchange import Exchange
 
 __all__ = ["WorkerJob", "carry_out"]
 
-#: told what a step is at (None: as before), and notes
-Tell = Callable[[Update | None, list[str]], None]
+#: told what a worker is at (None: as before), and notes
+Tell = Callable[[Worker | None, list[str]], None]
 #: seconds between two signs of life
 _TELL = 0.5
 
@@ -89,7 +89,7 @@ def _do(job: WorkerJob, step: Step, tell: Tell, folder: Path) -> None:
     torch.set_num_threads(job.threads)
     exchange = Exchange(job.place, job.name)
     exchange.begin(step.name, folder, step.needs)
-    progress = _Telling(tell, lambda: exchange.hand_over(step.name, folder), job.handing_seconds)
+    progress = _Telling(step.name, tell, lambda: exchange.hand_over(step.name, folder), job.handing_seconds)
     progress(Update("loading the model", 0, 0))
     request = job.request.only(step.subjects) if step.subjects else job.request
     execute.carry_out(request, _model(job), folder, [[step]], progress)
@@ -108,6 +108,7 @@ def _model(job: WorkerJob) -> Model:
 class _Telling:
     """Progress that is told to the driver, and a chance to hand over what is new."""
 
+    step: str
     tell: Tell
     hand_over: Callable[[], None]
     handing_seconds: float
@@ -121,7 +122,7 @@ class _Telling:
             now = time.monotonic()
             if now - self._told >= _TELL or event.done == event.total:
                 self._told = now
-                self.tell(event, [])
+                self.tell(Worker(self.step, os.getpid(), event), [])
             if now - self._handed >= self.handing_seconds:
                 self._handed = now
                 self.hand_over()
