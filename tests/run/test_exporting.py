@@ -25,8 +25,9 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import Interval
-from headatlas.export import Exported, choose_gates, export_model
-from headatlas.export import checkpoint as exporting
+from headatlas.export import Exported, export_model
+from headatlas.export.engine import checkpoint_writer as exporting
+from headatlas.export.selection import choose_gates
 from headatlas.method import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
 from headatlas.run.prepare import read_rows
@@ -181,7 +182,7 @@ def test_wrong_requests(folder, task, tmp_path, options, said):
 
 
 def test_what_is_there_is_not_written_over(folder, task, tmp_path):
-    with pytest.raises(RequestError, match="is there already"):
+    with pytest.raises(RequestError, match="already exists"):
         export_model(folder, task, tmp_path, gates="retain", model=small_model())
 
 
@@ -355,7 +356,7 @@ def test_items_of_one_prompt_give_no_interval_and_an_increase_harms():
     made = Exported(
         path=None, task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
         before=figures, after=figures, change=Interval(0.1), accuracy_change=Interval(0.0), items=2,
-        deviation=0, parameters=(1, 1), pruned=None, speed=None,
+        deviation=0, parameters=(1, 1), pruned=None, speed=None, heads=1,
     )  # fmt: skip
     assert made.harms and "no 95 % interval" in made.effect
     same, lower, higher = Interval(0.0, -0.1, 0.1), Interval(-0.3, -0.5, -0.1), Interval(0.3, 0.1, 0.5)

@@ -24,6 +24,7 @@ from headatlas.cli.options import (
     TrustTaskCode,
     executor_of,
     load_options,
+    recalling_model,
 )
 from headatlas.cli.progress import ShownProgress, counted, saved_in
 from headatlas.cli.show import show_table
@@ -84,7 +85,7 @@ def validate(
     progress = ShownProgress(
         as_json, "the same command", names, saved_in(folder, elsewhere), model=request.model.source
     )
-    with progress:
+    with recalling_model(model, request.model.source, "--model"), progress:
         atlas = execute(request, folder, resume=True, executor=elsewhere, progress=progress)
     if as_json:
         typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))
