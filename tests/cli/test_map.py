@@ -15,6 +15,8 @@ import pytest
 
 from cli.test_check import fails, headatlas
 from headatlas import open_atlas
+from headatlas.export import FORMATS
+from headatlas.method.method import METHODS
 from support.small_run import write_task
 
 slow = pytest.mark.slow
@@ -259,12 +261,23 @@ def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):
         (["--task", "syntax"], ["two tasks are named 'syntax'"]),
         (["--max-tokens", "1"], ["max_tokens is 1"]),
         (["--method", "magic"], ["no method named 'magic'", "gating"]),
+        (["--items", "5"], ["'items' is not an option of gating; it has preset, seeds,"]),
+        (["--option", "speed=3"], ["'speed' is not an option of gating"]),
+        (["--option", "speed"], ["--option 'speed' is not NAME=VALUE"]),
     ],
 )
 def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words, here):
     result = here("map", "no/such-model", "--task", "syntax", *arguments, "--out", tmp_path / "x")
     assert fails(result, *words)
     assert not (tmp_path / "x").exists()
+
+
+def test_list_methods_and_formats(here):
+    for what, names in (("methods", METHODS), ("formats", FORMATS)):
+        shown, rows = here("list", what), json.loads(here("list", what, "--json").stdout)
+        assert [row["name"] for row in rows] == list(names)
+        for row in rows:
+            assert row["name"] in shown.stdout and row["about"] and row["options"]
 
 
 @slow

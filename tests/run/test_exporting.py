@@ -25,7 +25,7 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import Interval
-from headatlas.export import Exported, export_model
+from headatlas.export import Exported, checkpoint, export_model
 from headatlas.export.engine import checkpoint_writer as exporting
 from headatlas.export.selection import choose_gates
 from headatlas.method import Outcome, evaluate
@@ -268,13 +268,19 @@ def known(tmp_path_factory):
     return root
 
 
+def let_gates_be(monkeypatch, values):
+    """Whatever gates are asked for, it is these that are folded in."""
+    for module in (exporting, checkpoint):
+        monkeypatch.setattr(module, "choose_gates", lambda *given: values)
+
+
 @pytest.mark.parametrize(
     "options", [{"gates": "retain"}, {"gates": "remove", "hard": 0.5}, {"prune": True}, {}]
 )
 def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatch, options):
     values = np.zeros(small_model().spec.shape)
     values[:, 1] = 20.0
-    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    let_gates_be(monkeypatch, values)
     task = str(known / "known.jsonl")
     with pytest.raises(FitError, match=r"harm known on .* → .* \(\+.* to .*\).*: worse") as refused:
         export_model(known / "atlas", task, tmp_path / "x", model=small_model(), **options)
@@ -289,7 +295,7 @@ def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatc
 
 def test_a_harmless_checkpoint_needs_no_force(folder, task, tmp_path, monkeypatch):
     values = np.ones(small_model().spec.shape)
-    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    let_gates_be(monkeypatch, values)
     made = export_model(folder, task, tmp_path / "x", model=small_model(), force=True)
     assert not made.harms and made.change.mean == pytest.approx(0, abs=1e-5)
     assert "harms" not in (made.path / "README.md").read_text()

@@ -18,14 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from headatlas import HeadatlasError, Ray, Relation, load_model, map_heads, relate_heads, validate_atlas
 from headatlas.atlas import Store
 from headatlas.core import Event, Note, Progress, Workers, silent
 from support.planted import word_tokenizer
-from support.small_run import same_numbers, write_task
+from support.small_run import differences, same_numbers, write_task
 from support.tiny import build_tiny
 
 #: two blocks of seeds
@@ -156,40 +155,13 @@ def compare(root: Path) -> dict[str, Any]:
         map_heads(which, task, out=out, **small)
         validate_atlas(out, model=which, tasks=[task], executor=executor, progress=watching, **CHECKED)
         relate_heads(which, out=out, resume=True, executor=executor, **related)
-    one, other = (Store.open(root / f"other-{name}") for name in "ab")
     return {
-        "differ": _differences(one, other),
-        "runs": len(one.runs),
+        "differ": differences(root / "other-a", root / "other-b"),
+        "runs": len(Store.open(root / "other-a").runs),
         "exchange": (root / "exchange").exists(),
         "processes": len(watching.processes),
         "steps": watching.finished,
     }
-
-
-def _differences(one: Store, other: Store) -> list[str]:
-    found = [] if list(one.runs) == list(other.runs) else ["the order of runs"]
-    pairs = [(str(key), run, other.runs[key]) for key, run in one.runs.items()]
-    found += [
-        key
-        for key, mine, theirs in pairs
-        if (mine.identity, mine.settings, mine.baseline)
-        != (theirs.identity, theirs.settings, theirs.baseline)
-    ]
-    arrays: list[dict[str, np.ndarray]] = []
-    for store in (one, other):
-        every: dict[str, np.ndarray] = {}
-        for key, run in store.runs.items():
-            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.fits(run)}
-            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_effects(run)}
-            scores = store.read_scores(run)
-            every |= {} if scores is None else {f"{key} scores": scores.values}
-        for name, (values, _) in store.notes().items():
-            every |= {f"{name} {part}": array for part, array in values.items()}
-        arrays.append(every)
-    first, second = arrays
-    found += sorted(first.keys() ^ second.keys())
-    shared = first.keys() & second.keys()
-    return found + [key for key in shared if not np.array_equal(first[key], second[key], equal_nan=True)]
 
 
 def refused(root: Path) -> dict[str, str]:
