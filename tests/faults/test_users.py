@@ -100,7 +100,7 @@ def found(place, tmp_path_factory):
         text=True,
         check=False,
         timeout=600,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert made.returncode == 0, made.stderr
     return {name: (how, said) for name, how, said in map(json.loads, made.stdout.splitlines())}

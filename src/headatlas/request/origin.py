@@ -53,10 +53,13 @@ def model_ref(model: Any, **load: Any) -> ModelRef:
 
 
 def recorded_model(atlas: Atlas, **load: Any) -> ModelRef:
-    """The model that the atlas was made of: where its latest run found it, else by its name. Options that
-    are not given are those of that run; whether to run the model's own code is never read from an atlas."""
-    refs = [run.request["model"] for run in atlas.runs.values() if "model" in run.request]
-    ref = ModelRef.from_json(refs[-1]) if refs else ModelRef(None)
+    """The model that the atlas was made of: where the latest run that says so found it, else by its name.
+
+    Options that are not given are those of that run; whether to run the model's own code is never read from
+    an atlas.
+    """
+    refs = [ModelRef.from_json(run.request.get("model", {})) for run in atlas.runs.values()]
+    ref = next((ref for ref in reversed(refs) if ref.source is not None), ModelRef(None))
     source = ref.source
     if source is None or (_is_path(source) and not Path(source).exists()):
         source, ref = atlas.spec.name, ModelRef(None, revision=atlas.spec.revision)

@@ -150,8 +150,8 @@ class ValidateRequest:
     def from_json(cls, data: Mapping[str, Any]) -> ValidateRequest:
         counts = {name: data[name] for name in ("items", "draws", "retest", "effect_items")}
         tasks = tuple(task_from_json(task) for task in data["tasks"])
-        names = {name: tuple(data[name]) for name in ("methods", "left_out")}
-        return cls(ModelRef.from_json(data["model"]), tasks, **names, **counts)
+        model, methods, left_out = ModelRef.from_json(data["model"]), data["methods"], data["left_out"]
+        return cls(model, tasks, tuple(methods), **counts, left_out=tuple(left_out))
 
 
 def effect_methods() -> list[str]:
