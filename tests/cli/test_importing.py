@@ -80,7 +80,7 @@ def test_a_card_says_where_a_score_comes_from(imported, here, tmp_path):
 def test_a_score_cannot_be_validated_or_exported(imported, here, tmp_path):
     imported(rows("mine"))
     result = here("export", tmp_path / "my atlas", "--task", "mine", "--out", tmp_path / "out")
-    assert result.returncode != 0 and "'mine' is an imported score: it has no gates" in result.stderr
+    assert result.returncode != 0 and "'mine' is an imported score: there are no gates" in result.stderr
     result = here("plot", tmp_path / "my atlas")
     assert result.returncode == 2 and "--kind imported" in result.stderr
 
