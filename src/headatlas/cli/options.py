@@ -27,8 +27,7 @@ ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model f
 Dtype = Annotated[
     str,
     typer.Option(
-        help="auto, fast, float32, bfloat16, float16, float64, float8 (on a GPU that has it), int8, int4 "
-        "(weights rounded by bitsandbytes)."
+        help="auto, fast, float32, bfloat16, float16, float64, int8, int4 (weights rounded by bitsandbytes)."
     ),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")]
