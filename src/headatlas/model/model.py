@@ -14,13 +14,13 @@ from torch import Tensor
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.activations import head_outputs, observe
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.find import eager, input_device
 from headatlas.model.fingerprint import fingerprint
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gate_modules import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.modes import eval_mode
 from headatlas.model.post_norm import NormAfter, find_norms
+from headatlas.model.probe import eager, input_device
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.find import eager, random_ids
 from headatlas.model.linear import is_linear
 from headatlas.model.modes import eval_mode
+from headatlas.model.probe import eager, random_ids
 from headatlas.model.trace import Trace, trace
 from headatlas.model.weights import norm_gain
 

@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.find import POSITIONS, eager, random_ids, rows_first
 from headatlas.model.gate_modules import Gating, ungated
 from headatlas.model.linear import exact
+from headatlas.model.probe import POSITIONS, eager, random_ids, rows_first
 from headatlas.model.trace import Trace, first_tensor, hooks, logits_of, run_until, trace
 from headatlas.model.weights import head_values, output_slice
 

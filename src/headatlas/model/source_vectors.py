@@ -25,9 +25,9 @@ from transformers import PreTrainedModel
 
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.find import input_device, random_ids
 from headatlas.model.linear import exact, is_linear, width_out
 from headatlas.model.modes import is_dtype_error, single_precision
+from headatlas.model.probe import input_device, random_ids
 from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, trace
 
 __all__ = ["Sources"]
