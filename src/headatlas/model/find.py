@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -187,8 +188,8 @@ def _borrowed(hf: PreTrainedModel, sites: list[_Site], site: _Site, found: dict[
 
 def _show_values(
     hf: PreTrainedModel, sites: list[_Site], names: list[str]
-) -> tuple[dict[int, Tensor], dict[str, Tensor]]:
-    """Send random numbers out of `names`; see what arrives at every gate point, [row, channel].
+) -> tuple[dict[int, Float[Tensor, "row channel"]], dict[str, Float[Tensor, "row sent_channel"]]]:
+    """Send random numbers out of `names`; see what arrives at every gate point.
 
     Every row is the same single token, and every output projection answers as for row 0, so that
     all layers can be probed in one pass without disturbing each other.
@@ -225,8 +226,10 @@ def _show_values(
     return shown, sent
 
 
-def _match(shown: Tensor, sent: Tensor, heads: int) -> Tensor | None:
-    """[head, value_dim] of the sent channel that each gate-point channel shows, if each shows one.
+def _match(
+    shown: Float[Tensor, "row channel"], sent: Float[Tensor, "row sent_channel"], heads: int
+) -> Int[Tensor, "head value_dim"] | None:
+    """The sent channel that each gate-point channel shows, if each shows one.
 
     Compared by sign over the rows: a model may scale what it shows (its own gates, sinks, norms),
     by a positive number that differs from row to row or by a fixed one of either sign.
@@ -243,7 +246,7 @@ def _match(shown: Tensor, sent: Tensor, heads: int) -> Tensor | None:
     return torch.cat(picks).reshape(heads, -1)
 
 
-def _chain(clean: Trace, site: _Site, name: str, channels: Tensor) -> ValuePath:
+def _chain(clean: Trace, site: _Site, name: str, channels: Int[Tensor, "head value_dim"]) -> ValuePath:
     """From the module whose output the heads show, back to the linear that reads the stream."""
     call = clean.last(name)
     norm = None
@@ -267,7 +270,9 @@ def _feeds(norm: Call, linear: Call) -> bool:
     )
 
 
-def _behind(clean: Trace, site: _Site, call: Call, channels: Tensor | None) -> tuple[Call, Tensor]:
+def _behind(
+    clean: Trace, site: _Site, call: Call, channels: Int[Tensor, "head value_dim"] | None
+) -> tuple[Call, Int[Tensor, "*shape"]]:
     """The linear whose output channels a norm's input is made of, and which channels those are."""
     assert call.input is not None
     wanted = _signatures(call.input)

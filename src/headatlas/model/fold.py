@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Real
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.initialization import no_init_weights
@@ -26,8 +27,8 @@ __all__ = ["fold_gates", "without_groups"]
 
 
 @torch.no_grad()
-def fold_gates(model: Model, gates: np.ndarray) -> None:
-    """Multiply W_O of every head with its gate, [layer, head]. The model is another one afterwards."""
+def fold_gates(model: Model, gates: Real[np.ndarray, "layer head"]) -> None:
+    """Multiply W_O of every head with its gate. The model is another one afterwards."""
     require_foldable(model)
     values = torch.from_numpy(np.nan_to_num(np.asarray(gates, dtype=np.float64), nan=1.0))
     if tuple(values.shape) != model.spec.shape:
@@ -59,9 +60,9 @@ def _can_be_multiplied(module: nn.Module) -> bool:
 
 
 @torch.no_grad()
-def without_groups(model: Model, off: np.ndarray) -> tuple[PreTrainedModel | None, str]:
-    """(the model without key/value groups of which all heads are `off` [layer, head], what was done); None
-    with the reason where that cannot be. Gates are to be folded before: what is removed is silent."""
+def without_groups(model: Model, off: Bool[np.ndarray, "layer head"]) -> tuple[PreTrainedModel | None, str]:
+    """(the model without key/value groups of which all heads are `off`, what was done); None with the reason
+    where that cannot be. Gates are to be folded before: what is removed is silent."""
     hf, anatomy = model.hf, model.anatomy
     present = anatomy.present()
     sizes = {(found.heads, found.kv_heads, found.head_dim) for found in present}

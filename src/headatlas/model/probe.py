@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from jaxtyping import Int, Shaped
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -60,8 +61,10 @@ def input_device(hf: PreTrainedModel) -> torch.device:
     return torch.device(runs_on) if runs_on is not None else embedding.weight.device
 
 
-def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) -> Tensor:
-    """Random ordinary token ids [row, position]: no special tokens, none twice in a row if possible."""
+def random_ids(
+    hf: PreTrainedModel, rows: int, positions: int, seed: int = 0
+) -> Int[Tensor, "{rows} {positions}"]:
+    """Random ordinary token ids: no special tokens, none twice in a row if possible."""
     embedding = hf.get_input_embeddings()
     config = hf.config.get_text_config(decoder=True)
     vocabulary = min(embedding.weight.shape[0], getattr(config, "vocab_size", 1 << 62))
@@ -74,7 +77,7 @@ def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) ->
     return ordinary[torch.stack(picks)].to(input_device(hf))
 
 
-def rows_first(tensor: Tensor, rows: int, positions: int) -> Tensor:
+def rows_first(tensor: Tensor, rows: int, positions: int) -> Shaped[Tensor, "{rows} {positions} channel"]:
     """View a module's tensor as [row, position, channel], however the model lays it out."""
     shape = tensor.shape
     if shape[0] == rows and tensor.ndim >= 3 and shape[1] == positions:
