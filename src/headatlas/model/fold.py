@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Real
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.initialization import no_init_weights
 from transformers.pytorch_utils import Conv1D
@@ -21,6 +21,7 @@ from transformers.pytorch_utils import Conv1D
 from headatlas.core import ModelRefusedError, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.gate_modules import is_gated
+from headatlas.model.linear import has_plain_weight
 from headatlas.model.model import Model
 
 __all__ = ["fold_gates", "without_groups"]
@@ -44,19 +45,11 @@ def require_foldable(model: Model) -> None:
     if is_gated(model.hf):
         raise RequestError("gates are folded into the plain model; leave the gated block first.")
     for found in model.anatomy.present():
-        if not _can_be_multiplied(model.hf.get_submodule(found.output)):
+        if not has_plain_weight(model.hf.get_submodule(found.output)):
             raise ModelRefusedError(
                 f"{model.spec.name} has quantised, offloaded or adapted weights at {found.output}, into "
                 "which gates cannot be folded; load the plain weights on one device (adapters merged)."
             )
-
-
-def _can_be_multiplied(module: nn.Module) -> bool:
-    if not isinstance(module, nn.Linear | Conv1D) or hasattr(module, "_hf_hook"):
-        return False
-    weight = module.weight
-    floats = weight.is_floating_point() and weight.dtype.itemsize >= 2
-    return type(weight.data) is Tensor and floats and weight.device.type != "meta"
 
 
 @torch.no_grad()

@@ -14,7 +14,17 @@ from jaxtyping import Float, Float64, Int, Shaped
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-__all__ = ["bias_of", "columns_of", "exact", "is_linear", "is_plain", "rows_of", "width_in", "width_out"]
+__all__ = [
+    "bias_of",
+    "columns_of",
+    "exact",
+    "has_plain_weight",
+    "is_linear",
+    "is_plain",
+    "rows_of",
+    "width_in",
+    "width_out",
+]
 
 _BLOCK = 1024
 
@@ -27,9 +37,9 @@ def is_linear(module: nn.Module) -> bool:
     return all(isinstance(size, int) for size in sizes)
 
 
-def is_plain(module: nn.Module) -> bool:
-    """True where the matrix can be sliced straight out of `module.weight`."""
-    if type(module) not in (nn.Linear, Conv1D) or hasattr(module, "_hf_hook"):
+def has_plain_weight(module: nn.Module) -> bool:
+    """True for a Linear or Conv1D, or a subclass, whose weight is an ordinary tensor of floats in memory."""
+    if not isinstance(module, nn.Linear | Conv1D) or hasattr(module, "_hf_hook"):
         return False
     weight: Any = module.weight
     return bool(
@@ -38,6 +48,11 @@ def is_plain(module: nn.Module) -> bool:
         and weight.dtype.itemsize >= 2
         and weight.device.type != "meta"
     )
+
+
+def is_plain(module: nn.Module) -> bool:
+    """True where the matrix can be sliced straight out of `module.weight`."""
+    return type(module) in (nn.Linear, Conv1D) and has_plain_weight(module)
 
 
 def width_in(module: nn.Module) -> int:

@@ -211,7 +211,7 @@ class Model:
         return self._norms.get(layer)
 
     def source_vectors(
-        self, tokens: Int[Tensor, " token"] | Sequence[int], kind: str = "first_mlp"
+        self, tokens: Tensor | Sequence[int], kind: str = "first_mlp"
     ) -> Float[Tensor, "token hidden"]:
         """What tokens bring to the heads; `kind` is one of `SOURCES`."""
         if kind not in SOURCES:
