@@ -38,7 +38,7 @@ class _Loader(SourceFileLoader):
         owned = [value for value in vars(module).values() if getattr(value, "__module__", "") == self.name]
         for owner in (module, *(value for value in owned if isinstance(value, type))):
             for name, value in list(vars(owner).items()):
-                traced = TRACED & {name, owner.__name__}
+                traced = TRACED & {name, getattr(owner, "__name__", "")}
                 if isinstance(value, FunctionType) and value.__module__ == self.name and not traced:
                     setattr(owner, name, _checked(value))
 
