@@ -80,7 +80,8 @@ def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:
 
 def task_to_json(task: Task) -> dict[str, Any]:
     """What it takes to read the task again, without the permission to run its code."""
-    if _built_in(task.name) == replace(task, trust_code=False):
+    known = _built_in(task.name)
+    if known is not None and replace(known, trust_code=False) == replace(task, trust_code=False):
         return {"name": task.name}
     return {"name": task.name, "spec": task.spec.to_json(), "folder": str(task.folder.resolve())}
 
