@@ -14,6 +14,7 @@ import pytest
 
 from headatlas import AtlasError, StoreError, open_atlas
 from headatlas.atlas import SCHEMA, Store
+from headatlas.core import slug
 from support.atlases import spec_of
 from support.small_run import same_numbers, small_model, small_run, write_task
 
@@ -277,8 +278,6 @@ def test_another_tokeniser_is_another_run(copied):
 
 def test_names_of_all_kinds_become_files(tmp_path):
     """Names that differ never share a file, whatever is in them."""
-    from headatlas.atlas.layout import slug
-
     names = [
         "math",
         "Math",

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headatlas import StoreError, load_model
-from headatlas.atlas import Store
+from headatlas.atlas import EffectMap, Store
 from headatlas.run.effects import measure_effects, plan_effects
 from headatlas.run.exchange import Exchange
 from headatlas.run.executing import Request
@@ -164,9 +164,11 @@ def test_effects_unit_by_unit(root, tmp_path):
         assert "error" not in carry_out(job, unit, lambda *told: None)
         there = Store.open(fetched(exchange, tmp_path / f"made{number}", unit))
         (run,) = there.runs.values()
-        (effect,) = there.read_effects(run)
+        (effect,) = there.read_all(EffectMap, run)
         (same,) = [
-            one for one in here.read_effects(here.runs[run.method, run.task]) if one.seed == effect.seed
+            one
+            for one in here.read_all(EffectMap, here.runs[run.method, run.task])
+            if one.seed == effect.seed
         ]
         assert np.array_equal(effect.values, same.values)
 

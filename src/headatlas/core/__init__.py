@@ -14,13 +14,20 @@ from headatlas.core.errors import (
     TaskError,
     UnknownNameError,
 )
-from headatlas.core.files import as_others_are
+from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head
+from headatlas.core.identity import difference, identity_of
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
-from headatlas.core.text import escape_unprintable, parse_json
-from headatlas.core.words import relation_words, title_of
+from headatlas.core.text import (
+    escape_unprintable,
+    first_line,
+    parse_json,
+    plural,
+    relation_words,
+    title_of,
+)
 
 __all__ = [
     "AXES",
@@ -45,13 +52,20 @@ __all__ = [
     "StoreError",
     "TaskError",
     "UnknownNameError",
-    "as_others_are",
+    "difference",
     "escape_unprintable",
+    "first_line",
+    "identity_of",
     "method_named",
     "parse_json",
+    "plural",
     "relation_words",
     "require_path",
     "require_share",
     "require_whole",
+    "slug",
+    "staged_folder",
     "title_of",
+    "write_whole",
+    "writing",
 ]

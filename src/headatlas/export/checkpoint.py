@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -26,9 +24,10 @@ from headatlas.core import (
     RequestError,
     StoreError,
     UnknownNameError,
-    as_others_are,
+    first_line,
     require_share,
     require_whole,
+    staged_folder,
 )
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
 from headatlas.method import Outcome, evaluate
@@ -90,52 +89,49 @@ def export_model(
     plain_size, hf = loaded.spec.parameters or 0, loaded.hf
     weights = _output_weights(loaded) if isinstance(model, Model | PreTrainedModel) else {}
     out = Path(out)
-    place = Path(mkdtemp(prefix=f".{out.name}.", dir=_made(out.parent)))
     try:
-        fold_gates(loaded, values)
-        pruned, speed = None, None
-        if prune:
-            with eval_mode(loaded.hf):
-                smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
-                speed = None if smaller is None else _times_as_quick(hf, smaller, ids)
-            if smaller is not None:
-                hf = smaller
-            else:
-                pruned = f"nothing removed: {pruned}"
-        dtype, tokenizer, device = hf.dtype, loaded.tokenizer, loaded.device
-        _saved(hf, tokenizer, place)
-        del hf, loaded
-        again, deviation = _again(place, dtype, device, ids, wanted)
-        after = evaluate(again, ready.held_out)
-        names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
-        exported = Exported(
-            path=out,
-            task=chosen.name,
-            gates=gates,
-            hard=hard,
-            seed=seed,
-            threshold=threshold if gates == "always" else None,
-            off=names,
-            scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
-            before=before.figures(),
-            after=after.figures(),
-            change=_nll_change(before, after, ready),
-            accuracy_change=_accuracy_change(before, after, ready),
-            items=len(ready.held_out),
-            deviation=deviation,
-            parameters=(plain_size, again.spec.parameters or 0),
-            pruned=pruned,
-            speed=speed,
-        )
-        if not force:
-            _require_harmless(exported)
-        _describe(exported, atlas, values, place)
-        as_others_are(place)
-        place.rename(out)
+        with staged_folder(out) as place:
+            fold_gates(loaded, values)
+            pruned, speed = None, None
+            if prune:
+                with eval_mode(loaded.hf):
+                    smaller, pruned = without_groups(loaded, np.nan_to_num(values, nan=1.0) == 0)
+                    speed = None if smaller is None else _times_as_quick(hf, smaller, ids)
+                if smaller is not None:
+                    hf = smaller
+                else:
+                    pruned = f"nothing removed: {pruned}"
+            dtype, tokenizer, device = hf.dtype, loaded.tokenizer, loaded.device
+            _saved(hf, tokenizer, place)
+            del hf, loaded
+            again, deviation = _again(place, dtype, device, ids, wanted)
+            after = evaluate(again, ready.held_out)
+            names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
+            exported = Exported(
+                path=out,
+                task=chosen.name,
+                gates=gates,
+                hard=hard,
+                seed=seed,
+                threshold=threshold if gates == "always" else None,
+                off=names,
+                scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
+                before=before.figures(),
+                after=after.figures(),
+                change=_nll_change(before, after, ready),
+                accuracy_change=_accuracy_change(before, after, ready),
+                items=len(ready.held_out),
+                deviation=deviation,
+                parameters=(plain_size, again.spec.parameters or 0),
+                pruned=pruned,
+                speed=speed,
+            )
+            if not force:
+                _require_harmless(exported)
+            _describe(exported, atlas, values, place)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(place, ignore_errors=True)
         _put_back(model.hf if isinstance(model, Model) else model, weights)
     return exported
 
@@ -215,8 +211,9 @@ def _saved(hf: Any, tokenizer: Any, place: Path) -> None:
             hf.save_pretrained(place)
             tokenizer.save_pretrained(place)
     except (ValueError, TypeError, RuntimeError) as error:
-        said = str(error).splitlines()[0][:200]
-        raise FitError(f"transformers cannot save this model ({said}); nothing was written.") from error
+        raise FitError(
+            f"transformers cannot save this model ({first_line(error)}); nothing was written."
+        ) from error
     finally:
         hf.generation_config = before
 
@@ -325,14 +322,6 @@ def _require_same_model(atlas: Atlas, model: Model) -> None:
 def _random_ids(model: Model) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
     return torch.randint(0, model.spec.vocabulary, (2, 24), generator=generator).to(model.device)
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder} could not be made: {error.strerror or error}") from error
-    return folder
 
 
 @torch.no_grad()

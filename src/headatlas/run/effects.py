@@ -20,8 +20,9 @@ from headatlas.atlas import (
     Store,
     clustered_error,
     describe_corruption,
-    effect_path,
     open_atlas,
+    record_folder,
+    record_path,
 )
 from headatlas.core import require_whole
 from headatlas.method import (
@@ -119,7 +120,7 @@ def add_effects(
             baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
             store.update(run, baseline=baseline)
         for seed in asked:
-            if seed not in store.measured(run):
+            if (seed,) not in store.keys(EffectMap, run):
                 _measure(model, store, run, task, seed, items, progress)
 
 
@@ -143,9 +144,9 @@ def plan_effects(method: str, tasks: Sequence[str], seeds: int) -> Plan:
         Unit(
             f"{task}: {method}" + (f", seed {seed}" if seed else ""),
             (effect_step(method, task, seed),),
-            (effect_path(Path(), method, task, seed),),
+            (record_path(EffectMap, method, task, seed=seed),),
             (task,),
-            (effect_path(Path(), method, task, seed).parent,),
+            (record_folder(EffectMap, method, task),),
         )
         for task in tasks
         for seed in range(seeds)
@@ -209,8 +210,8 @@ def _measure(
         facts |= {"dtype": measured.dtype, "expected_error": measured.expected_error}
     per_item = ItemEffects(measured.per_row, drawn, np.array(row_groups(train))[drawn])
     errors = clustered_error(per_item.values, per_item.groups)
-    store.write_effects(
-        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, per_item)
+    store.write(
+        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
 
 

@@ -65,7 +65,7 @@ class Fitter:
     def note_split_block(self, run: Run, block: Sequence[int], stages: Iterable[str]) -> None:
         """Tell the user if seeds of a block are fitted without those of it that earlier runs have fitted or
         begun. `stages` are all stages of a fit."""
-        earlier = {seed for seed, _ in self.store.finished(run)}
+        earlier = {seed for seed, _ in self.store.keys(Fit, run)}
         for stage in stages:
             work = self.store.read_work(run, stage)
             if work is not None:  # an interrupted stage goes on with the seeds that it began with
@@ -94,7 +94,7 @@ class Fitter:
         if work is not None:
             sets = [(int(seed), str(fit)) for seed, fit in work[1]["sets"]]
             self._fit(run, make(sets), measure, work)
-        finished = self.store.finished(run)
+        finished = self.store.keys(Fit, run)
         missing = [one for one in wanted if one not in finished]
         if missing:
             self._fit(run, make(missing), measure, None)
@@ -139,7 +139,7 @@ class Fitter:
                 f"{run.task}: the model has an operation that adds up in no fixed order on this device; the "
                 "last digits of its gates may differ from run to run"
             )
-        finished = self.store.finished(run)  # some may be, if the run was killed between two of them
+        finished = self.store.keys(Fit, run)  # some may be, if the run was killed between two of them
         results = [one for one in fit.results() if (one.seed, one.fit) not in finished]
         self.progress.stage(run.task, "measure", len(results), len(results), 0)
         for place, result in enumerate(results):
@@ -166,7 +166,7 @@ class Fitter:
             result.losses,
         )
         found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
-        self.store.write_fit(replace(fit, facts={**cost, **found}))
+        self.store.write(replace(fit, facts={**cost, **found}))
         return found
 
 

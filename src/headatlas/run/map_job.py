@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, Run, chance_doubt, fit_path, open_atlas
+from headatlas.atlas import Atlas, Fit, Run, chance_doubt, open_atlas, record_folder, record_path
 from headatlas.core import RequestError, method_named
 from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, random_starts, resolve
 from headatlas.model import Model
@@ -143,13 +143,13 @@ def plan_map(tasks: Sequence[str], seeds: int) -> Plan:
             f"{task}, seeds {block[0]} to {block[-1]}" if len(block) > 1 else f"{task}, seed {block[0]}",
             (_step("gating", task, block),),
             tuple(
-                fit_path(Path(), "gating", task, seed, fit)
+                record_path(Fit, "gating", task, seed=seed, fit=fit)
                 for seed in block
                 for fits in STAGES.values()
                 for fit in fits
             ),
             (task,),
-            (fit_path(Path(), "gating", task, 0, "free").parent,),
+            (record_folder(Fit, "gating", task),),
         )
         for task in tasks
         for block in seed_blocks(range(seeds))
@@ -186,7 +186,12 @@ def fit_gates(
     def starts(stage: str, sets: Sequence[GateSetName]) -> torch.Tensor:
         if stage == "free":
             return random_starts(model, settings, [seed for seed, _ in sets])
-        return torch.from_numpy(np.stack([store.read_fit(run, seed, "free").logits for seed, _ in sets]))
+        return torch.from_numpy(np.stack([free_logits(seed) for seed, _ in sets]))
+
+    def free_logits(seed: int) -> np.ndarray:
+        fit = store.read(Fit, run, seed=seed, fit="free")
+        assert fit is not None  # the stage before this one wrote it
+        return fit.logits
 
     def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
         if fit == "free" or held_out is None:

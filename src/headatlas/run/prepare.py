@@ -7,7 +7,6 @@ import platform
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 
 from headatlas._version import __version__
 from headatlas.atlas import Run
-from headatlas.core import TaskError
+from headatlas.core import TaskError, identity_of
 from headatlas.method import GatingSettings, Outcome, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
@@ -193,9 +192,8 @@ def identified(
         **decides,
     }
     decides = json.loads(json.dumps(decides, default=int))  # as it will be read again
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     said = json.loads(json.dumps({**settings, "decides": decides}, default=int))  # also NumPy integers
-    return Run(method, name, identity, facts, said, {}, made_with(model))
+    return Run(method, name, identity_of(decides), facts, said, {}, made_with(model))
 
 
 def made_with(model: Model) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import numpy as np
 import xarray as xr
 from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, Run, ScoreMap, Store, note_path, open_atlas, score_path
-from headatlas.core import AtlasError, UnknownNameError, require_whole
+from headatlas.atlas import Atlas, Run, ScoreMap, Store, note_path, open_atlas, record_path
+from headatlas.core import AtlasError, UnknownNameError, identity_of, require_whole
 from headatlas.method import (
     TEMPLATES,
     SourceChoice,
@@ -111,7 +110,7 @@ def relate_steps(
         )
         _keep_choice(store, _choice_note(loaded, choice))
         asked = [one.name for one in ready if is_asked(f"relation {one.name}", only)]
-        missing = [run.task for run in runs if run.task in asked and store.read_scores(run) is None]
+        missing = [run.task for run in runs if run.task in asked and store.read(ScoreMap, run) is None]
         if missing:
             _score(writer(), store, [one for one in ready if one.name in missing], k, choice, progress)
         for one in (one for one in ready if one.name in asked):
@@ -140,13 +139,13 @@ def plan_relations(names: Sequence[str], salient: bool, dynamic: bool, causal: S
             f"relations {start + 1} to {start + len(block)}",
             tuple(f"relation {name}" for name in block),
             # which relations can be scored in texts shows when their tokens are known
-            () if dynamic else tuple(score_path(Path(), "relations", name) for name in block),
+            () if dynamic else tuple(record_path(ScoreMap, "relations", name) for name in block),
         )
         for start, block in zip(range(0, len(names), _TOGETHER), blocks, strict=True)
     ]
     if salient:
-        units.append(Unit("salient tokens", ("salient",), (note_path(Path(), "salient"),)))
-    first = [Unit("source vectors", ("source",), (note_path(Path(), "source"),))]
+        units.append(Unit("salient tokens", ("salient",), (note_path("salient"),)))
+    first = [Unit("source vectors", ("source",), (note_path("source"),))]
     last = [[Unit("heads off", ("causal",), ())]] if causal else []
     methods = ["relations", *(_DYNAMIC if dynamic else ())]
     return Plan([first, units, *last], [(method, name) for method in methods for name in names])
@@ -203,13 +202,9 @@ def _in_texts(model: Model) -> dict[str, Any]:
     return {"templates": tokens_of(model.tokenizer, list(TEMPLATES)), "first_tokens": list(first)}
 
 
-def _identity(decides: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-
-
 def _is_of(note: tuple[Any, Mapping[str, Any]] | None, decides: Mapping[str, Any]) -> bool:
     """Was the note made from this?"""
-    return note is not None and note[1].get("identity") == _identity(decides)
+    return note is not None and note[1].get("identity") == identity_of(decides)
 
 
 def _describe(
@@ -224,7 +219,7 @@ def _describe(
         "relations": {
             relation.name: {
                 "content": relation.relation.content_hash,
-                "tokens": sha256(json.dumps(tokens).encode()).hexdigest(),
+                "tokens": identity_of(tokens),
             }
         },
         "k": k,
@@ -244,7 +239,7 @@ def _describe(
         "resolved": {"k": k, "source": source},
         "decides": decides,
     }
-    return Run(method, relation.name, _identity(decides), facts, settings, {}, made_with(model))
+    return Run(method, relation.name, identity_of(decides), facts, settings, {}, made_with(model))
 
 
 def _chosen_source(
@@ -271,7 +266,7 @@ def _source_decides(model: Model) -> dict[str, Any]:
 
 def _choice_note(model: Model, choice: SourceChoice) -> dict[str, Any]:
     said = {"source": choice.source, "because": choice.because, "agreement": dict(choice.agreement)}
-    return {**said, "identity": _identity(_source_decides(model))}
+    return {**said, "identity": identity_of(_source_decides(model))}
 
 
 def _keep_choice(store: Store, said: Mapping[str, Any]) -> None:
@@ -284,7 +279,11 @@ def _require_one_source(store: Store, source: str) -> None:
     """Scores of two sources in one atlas could not be compared."""
     for run in store.runs.values():
         other = run.settings.get("decides", {}).get("source")
-        if run.method == "relations" and other not in (None, source) and store.read_scores(run) is not None:
+        if (
+            run.method == "relations"
+            and other not in (None, source)
+            and store.read(ScoreMap, run) is not None
+        ):
             raise AtlasError(
                 f"{store.root} has scores with the source vectors {other!r}, and these would be with "
                 f"{source!r}; choose another --out, or --source {other}."
@@ -320,7 +319,7 @@ def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, 
     }
     values = scores.transpose("direction", "layer", "head").values
     run = store.runs[method, name]
-    store.write_scores(ScoreMap(method, name, run.identity, values, {**along, **facts}))
+    store.write(ScoreMap(method, name, run.identity, values, {**along, **facts}))
 
 
 def _score_in_texts(
@@ -337,7 +336,7 @@ def _score_in_texts(
     runs = store.add(
         *(_describe(model, method, one, limits[one.name]) for method in _DYNAMIC for one in able)
     )
-    missing = {run.task for run in runs if store.read_scores(run) is None}
+    missing = {run.task for run in runs if store.read(ScoreMap, run) is None}
     wanted = [one for one in able if one.name in missing and one.name in asked]
     if wanted:
         found = scores_in_texts(writer(), wanted, k, told=progress.heads)
@@ -359,7 +358,7 @@ def _note_salient(writer: Writer, store: Store, source: str, progress: Progress)
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
     texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
     arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
-    about = {"source": source, "texts": texts, "identity": _identity(_salient_decides(model, source))}
+    about = {"source": source, "texts": texts, "identity": identity_of(_salient_decides(model, source))}
     store.write_note("salient", arrays, about)
 
 
@@ -381,7 +380,7 @@ def _note_causal(
     made_from = {one.name: atlas.run(one.name, "relations").identity for one in relations}
     for asked in relations:
         decides = {**_source_decides(model), "relations": made_from, "asked": asked.name}
-        if asked.name not in names or known.get(asked.name, {}).get("identity") == _identity(decides):
+        if asked.name not in names or known.get(asked.name, {}).get("identity") == identity_of(decides):
             continue
         done = 0
 
@@ -392,6 +391,6 @@ def _note_causal(
 
         others = [one.relation for one in relations if one is not asked]
         found = causal_check(model, scores, asked.relation, controls=others, progress=step)
-        known[asked.name] = {**found.to_json(), "identity": _identity(decides)}
+        known[asked.name] = {**found.to_json(), "identity": identity_of(decides)}
         about = {"checks": list(known.values())}
         store.write_note("causal", {"questions": np.array([found.questions])}, about)

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from headatlas.atlas import Run, Store, open_atlas, plural
-from headatlas.core import AtlasError, RequestError, require_path, require_whole
+from headatlas.atlas import Run, Store, open_atlas
+from headatlas.core import AtlasError, RequestError, plural, require_path, require_whole
 from headatlas.model import Model
 from headatlas.run.fitter import Progress
 from headatlas.run.prepare import Prepared

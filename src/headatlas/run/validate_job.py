@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, Run, Store, effect_path, open_atlas
+from headatlas.atlas import Atlas, EffectMap, Run, Store, open_atlas, record_path
 from headatlas.core import (
     EFFECT_METHODS,
     AtlasError,
@@ -178,7 +178,7 @@ def plan_validation(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], 
         compared = _compared(atlas, task, methods)
         for method in compared:
             if not _has_effects(atlas, method, task):
-                made = (effect_path(Path(), method, task, 0),)
+                made = (record_path(EffectMap, method, task, seed=0),)
                 first.append(Unit(f"{task}: {method}", (effect_step(method, task, 0),), made, (task,)))
         halves = "ab" if retest else ""
         first += [_unit(f"{task}: half {one} of its items", _half_step(task, one), task) for one in halves]

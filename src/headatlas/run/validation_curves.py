@@ -5,16 +5,15 @@ A curve is kept as soon as it is there; when all are, they are put together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, note_path, slug, validation_name
+from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, note_path, validation_name
+from headatlas.core import identity_of, slug
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
 from headatlas.run.fitter import Progress
@@ -74,7 +73,7 @@ def measure_curves(
         "device": model.device.type,
         "dtype": model.spec.dtype,
     }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))
     if note is not None and note[1].get("identity") == identity:
         return
@@ -187,7 +186,7 @@ def _kept_and_dropped(
 
 
 def curve_path(task: str, part: str) -> Path:
-    return note_path(Path(), _curve_name(task, part))
+    return note_path(_curve_name(task, part))
 
 
 def _curve_name(task: str, part: str) -> str:
