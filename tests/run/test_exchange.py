@@ -165,11 +165,7 @@ def test_effects_unit_by_unit(root, tmp_path):
         there = Store.open(fetched(exchange, tmp_path / f"made{number}", unit))
         (run,) = there.runs.values()
         (effect,) = there.read_all(EffectMap, run)
-        (same,) = [
-            one
-            for one in here.read_all(EffectMap, here.runs[run.method, run.task])
-            if one.seed == effect.seed
-        ]
+        same = here.read(EffectMap, here.runs[run.method, run.task], seed=effect.seed)
         assert np.array_equal(effect.values, same.values)
 
 

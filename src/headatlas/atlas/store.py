@@ -220,7 +220,8 @@ class Store:
             return [()] if (self.root / record_path(kind, run.method, run.task)).exists() else []
         folder = self.root / record_folder(kind, run.method, run.task)
         names = [path.stem.split("-", len(kind.KEY) - 1) for path in folder.glob("*.safetensors")]
-        return sorted((int(seed), *others) for seed, *others in names if seed.isdecimal())
+        names = [name for name in names if len(name) == len(kind.KEY) and name[0].isdecimal()]
+        return sorted((int(seed), *others) for seed, *others in names)
 
     def write(self, record: Record) -> None:
         """Write a record, in the place of an earlier one of the same run and key."""

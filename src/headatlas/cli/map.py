@@ -29,8 +29,8 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
-from headatlas.core import METHODS, method_named
+from headatlas.cli.progress import ShownProgress, saved_in
+from headatlas.core import METHODS, method_named, plural
 
 if TYPE_CHECKING:
     from headatlas import Model, Ray, Task
@@ -139,7 +139,7 @@ def show_map(
             f"{introduced(loaded)}; "
             f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
             f"{settings.pressed.updates} updates, "
-            f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"
+            f"{f'batch {settings.batch}, ' if settings.batch else ''}{plural(settings.seeds, 'seed')}"
         )
     with ShownProgress(as_json, goes_on, [one.name for one in tasks], saved_in(out, executor)) as progress:
         given = {"preset": preset, "max_tokens": max_tokens, "executor": executor, **asked}
@@ -182,7 +182,7 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
         return "–" if value is None else f"{value:.2f}"
 
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
@@ -204,15 +204,15 @@ def show_held_out(console: Console, summary: Summary) -> None:
     """The figures on held-out items of new groups, then on held-out items of groups that were fitted on."""
     known = summary.known
     grouped = bool(known)
-    items = "" if summary.held_out is None else counted(summary.held_out, "item")
+    items = "" if summary.held_out is None else plural(summary.held_out, "item")
     if grouped and summary.groups == summary.held_out:
         items += ", each of another group that no gate was fitted on"
     elif grouped and summary.groups is not None:
-        items += f" of {counted(summary.groups, 'group')} that no gate was fitted on"
+        items += f" of {plural(summary.groups, 'group')} that no gate was fitted on"
     new = {"nll": summary.nll, "accuracy": summary.accuracy, "token_accuracy": summary.token_accuracy}
     sides = [("held out", new, items)]
     if known:
-        rows = "" if summary.known_rows is None else counted(summary.known_rows, "new item")
+        rows = "" if summary.known_rows is None else plural(summary.known_rows, "new item")
         sides.append(("known", known, f"{rows} of groups that were fitted on"))
     for title, figures, about in sides:
         lines = [

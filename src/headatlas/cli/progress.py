@@ -21,22 +21,19 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from headatlas.core import plural
+
 if TYPE_CHECKING:
     from headatlas.method import Step
     from headatlas.run import Ray, Seen
 
-__all__ = ["ShownProgress", "counted", "saved_in"]
+__all__ = ["ShownProgress", "saved_in"]
 
 _STAGES = {"pressed": "retain + remove", "measure": "held out"}
 #: columns of a terminal on which all that a bar can say has its place
 _WIDE = 108
 #: seconds between two lines where there is no terminal
 _EVERY = 60
-
-
-def counted(number: int, thing: str) -> str:
-    """ "1 seed", "3 seeds"."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def saved_in(out: str, executor: Ray | None = None) -> str | None:
@@ -110,7 +107,7 @@ class ShownProgress:
     def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
         several = len(self._tasks) > 1 and task in self._tasks
         number = f"{self._tasks.index(task) + 1}/{len(self._tasks)} " if several else ""
-        self._name = escape(f"{number}{task}: {_STAGES.get(stage, stage)}, {counted(sets, 'fit')}")
+        self._name = escape(f"{number}{task}: {_STAGES.get(stage, stage)}, {plural(sets, 'fit')}")
         self._tokens = 0
         if self._live:
             self._bar = self._bars.add_task(self._name, total=updates, completed=done, about="")
@@ -123,7 +120,7 @@ class ShownProgress:
             rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens and self._wide else ""
             self._bars.update(self._bar, completed=step.update, about=loss + rate)
         elif not self._quiet and step.update == step.updates and step.stage != "measure":
-            self._console.print(f"{self._name}: {counted(step.updates, 'update')}, {loss}")
+            self._console.print(f"{self._name}: {plural(step.updates, 'update')}, {loss}")
 
     def heads(self, what: str, done: int, total: int) -> None:
         """So many heads of so many have been looked at; a total of 0 is not known."""
@@ -151,7 +148,7 @@ class ShownProgress:
         """What all workers are at: a bar for each, and one for all."""
         if not self._live:
             if not self._quiet and (done, total) != self._units:
-                self._console.print(f"{done} of {counted(total, 'unit')} done")
+                self._console.print(f"{done} of {plural(total, 'unit')} done")
             self._units = done, total
             return
         if self._all is None or self._units[1] != total:

@@ -26,9 +26,9 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
-from headatlas.core import RequestError, escape_unprintable
+from headatlas.core import RequestError, escape_unprintable, plural
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -130,7 +130,7 @@ def show_relations(
 
     console = Console(soft_wrap=True, highlight=False)
     if not as_json:
-        console.print(f"{introduced(loaded)}; {counted(len(wanted), 'relation')}")
+        console.print(f"{introduced(loaded)}; {plural(len(wanted), 'relation')}")
     with ShownProgress(as_json, goes_on, out=saved_in(out, asked.get("executor"))) as progress:
         atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)
     scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
@@ -224,7 +224,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     import numpy as np
 
     title = (
-        f"\n[bold]{escape(check['relation'])}[/], accuracy on {counted(check['questions'], 'question')} with "
+        f"\n[bold]{escape(check['relation'])}[/], accuracy on {plural(check['questions'], 'question')} with "
         "heads off:"
     )
     console.print(title)
@@ -235,7 +235,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         table.add_column(str(step), justify="right")
     rows = {
         "  its top heads": check["top"],
-        f"  random heads ({counted(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
+        f"  random heads ({plural(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
     if not check["controls"]:
@@ -281,7 +281,7 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
         console.print("[dim]† not measurable with this tokenizer[/]")
     others = len(atlas.relations) - len(rows)
     if others > 0:
-        console.print(f"[dim]with the {counted(others, 'relation')} that the atlas had before:[/]")
+        console.print(f"[dim]with the {plural(others, 'relation')} that the atlas had before:[/]")
     for direction, counts in _counts(atlas).items():
         words = ", ".join(f"{count} {_before_category(word)}{word}" for word, count in counts.items())
         console.print(f"heads that {direction} a relation (score ≥ 0.15): {words or 'none'}")
