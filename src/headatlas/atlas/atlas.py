@@ -33,6 +33,7 @@ from headatlas.core import (
     ModelSpec,
     UnknownNameError,
     method_named,
+    plural,
     require_share,
 )
 
@@ -72,8 +73,7 @@ class Atlas:
 
     def __repr__(self) -> str:
         parts = [", ".join(self.tasks) or "no task"]
-        count = len(self.relations)
-        parts += [f"{count} relation{'' if count == 1 else 's'}"] if count else []
+        parts += [plural(len(self.relations), "relation")] if self.relations else []
         parts += [f"imported: {', '.join(self.imported)}"] if self.imported else []
         return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
 
