@@ -14,7 +14,6 @@ from headatlas.atlas import (
     Atlas,
     EffectMap,
     Fit,
-    ItemEffects,
     Run,
     chance_doubt,
     clustered_error,
@@ -171,7 +170,7 @@ def test_errors_of_pooled_effects(shape):
         maps = [
             EffectMap(
                 "ablate-zero", "null", seed, "id", every[items].mean(axis=0), every[items].std(axis=0), {},
-                ItemEffects(every[items], items, groups[items]),
+                every[items], items, groups[items],
             )
             for seed, items in enumerate(drawn)
         ]  # fmt: skip

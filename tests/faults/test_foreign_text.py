@@ -126,7 +126,7 @@ def test_tokens_and_pairs_of_a_foreign_atlas_are_shown_as_text(tmp_path):
     facts["left_out"] = {"several tokens": [[odd, "b"]]}
     with Store.writing(tmp_path / "atlas", spec) as store:
         store.add(run)
-        store.write_scores(ScoreMap("relations", "next", "id", values, facts))
+        store.write(ScoreMap("relations", "next", "id", values, facts))
         tokens = {"tokens": np.zeros((1, 1, 1), int), "strength": np.ones((1, 1, 1))}
         tokens["mapped"] = np.ones((1, 1, 1, 1), int)  # token 1 has no text
         store.write_note("salient", tokens, {"texts": {"0": odd}, "identity": "id"})

@@ -209,10 +209,10 @@ def atlas(tmp_path_factory):
         )
         for seed in range(2):
             for fit in ("free", "retain", "remove"):
-                store.write_fit(fit_of("sums", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec))
-        store.write_scores(ScoreMap("relations", "capital", "of", values, about))
+                store.write(fit_of("sums", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec))
+        store.write(ScoreMap("relations", "capital", "of", values, about))
         facts = {"items": 4, "nll": 1.0, "whole": 2.0, "sum": 1.0}
-        store.write_effects(EffectMap("ablate-zero", "sums", 0, "off", values[0], values[1], facts))
+        store.write(EffectMap("ablate-zero", "sums", 0, "off", values[0], values[1], facts))
         tokens = {"tokens": np.zeros((2, 3, 2), int), "mapped": np.zeros((2, 3, 2, 2), int)}
         arrays = {**tokens, "strength": np.zeros((2, 3, 2))}
         store.write_note("salient", arrays, {"source": "embedding", "texts": {"0": "a"}})

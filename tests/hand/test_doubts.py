@@ -13,7 +13,6 @@ from headatlas.atlas import (
     COMPLETE,
     Atlas,
     EffectMap,
-    ItemEffects,
     Run,
     contrasts_of,
     doubts,
@@ -161,7 +160,7 @@ def items_measured(*seeds, baseline=None, gated=None):
     maps = [
         EffectMap(
             "ablate-zero", "sums", seed, "id", np.ones((1, 1), np.float32), np.ones((1, 1), np.float32), {},
-            ItemEffects(np.ones((len(pairs), 1, 1)), *(np.array(part) for part in zip(*pairs, strict=True))),
+            np.ones((len(pairs), 1, 1)), *(np.array(part) for part in zip(*pairs, strict=True)),
         )
         for seed, pairs in enumerate(seeds)
     ]  # fmt: skip

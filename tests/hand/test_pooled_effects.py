@@ -15,7 +15,7 @@ def effect_map(seed, effects, items, groups=None, method="ablate-zero", **facts)
     groups = items if groups is None else groups
     per_item = ItemEffects(values, np.array(items), np.array(groups))
     errors = clustered_error(values, groups)
-    return EffectMap(method, "sums", seed, "id", values.mean(axis=0), errors, facts, per_item)
+    return EffectMap(method, "sums", seed, "id", values.mean(axis=0), errors, facts, *per_item)
 
 
 def atlas_of(*maps, decides=None):

@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 import torch
+from headatlas.run.effects import measure_effects, plan_effects
+from headatlas.run.executing import Request
+from headatlas.run.requests import distinct_tasks
 
 from headatlas import StoreError, load_model
-from headatlas.atlas import Store
-from headatlas.run.effects import measure_effects, plan_effects
+from headatlas.atlas import EffectMap, Store
 from headatlas.run.exchange import Exchange
-from headatlas.run.executing import Request
 from headatlas.run.map_job import plan_map
 from headatlas.run.ray_executor import _named
 from headatlas.run.ray_worker import Job, carry_out
-from headatlas.run.requests import distinct_tasks
 from support.planted import word_tokenizer
 from support.small_run import same_numbers, small_run, write_task
 from support.tiny import build_tiny
@@ -164,10 +164,8 @@ def test_effects_unit_by_unit(root, tmp_path):
         assert "error" not in carry_out(job, unit, lambda *told: None)
         there = Store.open(fetched(exchange, tmp_path / f"made{number}", unit))
         (run,) = there.runs.values()
-        (effect,) = there.read_effects(run)
-        (same,) = [
-            one for one in here.read_effects(here.runs[run.method, run.task]) if one.seed == effect.seed
-        ]
+        (effect,) = there.read_all(EffectMap, run)
+        same = here.read(EffectMap, here.runs[run.method, run.task], seed=effect.seed)
         assert np.array_equal(effect.values, same.values)
 
 

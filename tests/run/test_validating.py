@@ -169,7 +169,7 @@ def test_effects_that_counted_copies_as_items_are_not_continued(model, tmp_path)
     old = {key: value for key, value in decides.items() if key != "copies"}
     data["runs"][0] |= {"identity": "old", "settings": {"decides": old}}
     (out / "atlas.json").write_text(json.dumps(data))
-    Store.open(out).write_effects(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
+    Store.open(out).write(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
     with pytest.raises(AtlasError, match="copies None instead of drawn once"):
         map_heads(model, path, method="ablate", seeds=2, out=out, resume=True)
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from headatlas import HeadatlasError, Ray, Relation, load_model, map_heads, relate_heads, validate_atlas
-from headatlas.atlas import Store
+from headatlas.atlas import EffectMap, Fit, ScoreMap, Store
 from headatlas.run import Seen
 from headatlas.run.fitter import Silence
 from support.planted import word_tokenizer
@@ -172,9 +172,9 @@ def _differences(one: Store, other: Store) -> list[str]:
     for store in (one, other):
         every: dict[str, np.ndarray] = {}
         for key, run in store.runs.items():
-            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.fits(run)}
-            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_effects(run)}
-            scores = store.read_scores(run)
+            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.read_all(Fit, run)}
+            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_all(EffectMap, run)}
+            scores = store.read(ScoreMap, run)
             every |= {} if scores is None else {f"{key} scores": scores.values}
         for name, (values, _) in store.notes().items():
             every |= {f"{name} {part}": array for part, array in values.items()}

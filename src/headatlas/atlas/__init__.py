@@ -22,8 +22,7 @@ from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
 from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
 from headatlas.atlas.contrasts import ContrastSummary, contrasts_of, summarize_contrast
 from headatlas.atlas.effect_summary import COMPLETE, clustered_error, corruptions, describe_corruption
-from headatlas.atlas.export import write_table, write_text
-from headatlas.atlas.finding import TOPICS, Finding, plural
+from headatlas.atlas.finding import TOPICS, Finding
 from headatlas.atlas.finding.doubts import (
     Doubt,
     chance_doubt,
@@ -44,24 +43,14 @@ from headatlas.atlas.imported import (
     uneven_seeds,
 )
 from headatlas.atlas.interval import Interval
-from headatlas.atlas.layout import (
-    SCHEMA,
-    effect_path,
-    fit_path,
-    is_result,
-    is_work,
-    note_path,
-    score_path,
-    slug,
-    work_path,
-)
 from headatlas.atlas.merge import gathering, put_in_order
-from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
+from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_folder, record_path
 from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
 from headatlas.atlas.roles import SCORES, THRESHOLD, role_scores, roles_of
 from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
 from headatlas.atlas.stability import HALVES, HalfOverlap, by_seeds, half_overlap, retest
-from headatlas.atlas.store import Store, is_sound_file
+from headatlas.atlas.store import SCHEMA, Store, is_result, is_sound_file, is_work, note_path, work_path
+from headatlas.atlas.table import write_table
 from headatlas.atlas.table_import import import_table
 from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
 
@@ -115,10 +104,8 @@ __all__ = [
     "doubts",
     "download_atlas",
     "effect_doubts",
-    "effect_path",
     "faithfulness",
     "find",
-    "fit_path",
     "gathering",
     "half_overlap",
     "import_table",
@@ -132,21 +119,20 @@ __all__ = [
     "open_atlas",
     "pack_atlas",
     "plain_label",
-    "plural",
     "put_in_order",
     "reading_words",
+    "record_folder",
+    "record_path",
     "relations_of_one_origin",
     "report_markdown",
     "require_atlas",
     "retest",
     "role_scores",
     "roles_of",
-    "score_path",
     "seed_blocks_text",
     "seed_correlation",
     "seeds_given",
     "shared_tasks",
-    "slug",
     "summarise",
     "summarize_contrast",
     "uneven_seeds",
@@ -156,5 +142,4 @@ __all__ = [
     "validation_name",
     "work_path",
     "write_table",
-    "write_text",
 ]

@@ -33,6 +33,7 @@ from headatlas.core import (
     ModelSpec,
     UnknownNameError,
     method_named,
+    plural,
     require_share,
 )
 
@@ -72,8 +73,7 @@ class Atlas:
 
     def __repr__(self) -> str:
         parts = [", ".join(self.tasks) or "no task"]
-        count = len(self.relations)
-        parts += [f"{count} relation{'' if count == 1 else 's'}"] if count else []
+        parts += [plural(len(self.relations), "relation")] if self.relations else []
         parts += [f"imported: {', '.join(self.imported)}"] if self.imported else []
         return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
 
@@ -421,15 +421,13 @@ def require_atlas(atlas: Atlas | str | Path) -> Atlas:
 def open_atlas(folder: str | Path) -> Atlas:
     """Read an atlas folder. Needs no torch."""
     store = Store.open(folder)
-    fits = [fit for run in store.runs.values() for fit in store.fits(run)]
-    scores = [found for run in store.runs.values() if (found := store.read_scores(run)) is not None]
-    effects = [found for run in store.runs.values() for found in store.read_effects(run)]
+    runs = store.runs.values()
     return Atlas(
         store.spec,
-        store.runs.values(),
-        fits,
+        runs,
+        [fit for run in runs for fit in store.read_all(Fit, run)],
         Path(folder),
-        scores=scores,
-        effects=effects,
+        scores=[scores for run in runs for scores in store.read_all(ScoreMap, run)],
+        effects=[effects for run in runs for effects in store.read_all(EffectMap, run)],
         notes=store.notes(),
     )

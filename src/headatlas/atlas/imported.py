@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas.finding import plural
-from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable
+from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas

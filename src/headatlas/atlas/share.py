@@ -8,7 +8,6 @@ and can be opened as an atlas, or not at all.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -16,9 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
-from headatlas.atlas.layout import ATLAS, RESULTS, is_result, result_files, write_whole, writing
-from headatlas.atlas.store import is_sound_file
-from headatlas.core import AtlasError, HeadatlasError, RequestError, StoreError, as_others_are
+from headatlas.atlas.store import ATLAS, RESULTS, is_result, is_sound_file, result_files
+from headatlas.core import (
+    AtlasError,
+    HeadatlasError,
+    RequestError,
+    StoreError,
+    first_line,
+    staged_folder,
+    write_whole,
+    writing,
+)
 
 __all__ = ["download_atlas", "pack_atlas", "unpack_atlas", "upload_atlas"]
 
@@ -97,11 +104,11 @@ def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revisio
             commit_message="An atlas of attention heads, made by headatlas",
         )
     except HFValidationError as error:
-        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+        raise RequestError(f"{repo!r} is no name of a repository: {first_line(error)}") from None
     except HeadatlasError:
         raise
     except Exception as error:  # the client has errors of its own for the network, and of others
-        raise StoreError(f"{root} could not be put on the hub as {repo}: {_first(error)}") from None
+        raise StoreError(f"{root} could not be put on the hub as {repo}: {first_line(error)}") from None
     return str(made)
 
 
@@ -125,20 +132,15 @@ def download_atlas(repo: str, folder: str | Path, *, revision: str | None = None
     try:
         return _appear(Path(folder), fill, f"{repo} on the hub")
     except HFValidationError as error:
-        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+        raise RequestError(f"{repo!r} is no name of a repository: {first_line(error)}") from None
     except HeadatlasError:
         raise
     except Exception as error:  # as above
-        raise AtlasError(f"{repo} could not be had from the hub: {_first(error)}") from None
+        raise AtlasError(f"{repo} could not be had from the hub: {first_line(error)}") from None
 
 
 def _patterns() -> list[str]:
     return [ATLAS, *(f"{name}/**.safetensors" for name in RESULTS)]
-
-
-def _first(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
@@ -172,27 +174,22 @@ def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
     """The folder, when what `fill` puts into it is an atlas."""
     if target.exists():
         raise RequestError(f"{target} is there already; choose another --out.")
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        fill(draft)
-        strange = [
-            path.relative_to(draft).as_posix()
-            for path in draft.rglob("*")
-            if path.is_symlink() or (path.is_file() and not is_result(path.relative_to(draft).as_posix()))
-        ]
-        if strange:
-            raise AtlasError(f"{said} is no atlas: it holds {strange[0]!r}.")
-        for path in draft.rglob("*.safetensors"):
-            if not is_sound_file(path):
-                raise AtlasError(f"{path} is damaged.")
-        open_atlas(draft)
-        with writing(target):
-            as_others_are(draft)
-            draft.rename(target)
-    except AtlasError as error:
-        raise type(error)(str(error).replace(str(draft), said)) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with staged_folder(target) as draft:
+        try:
+            fill(draft)
+            _require_atlas(draft, said)
+        except AtlasError as error:
+            raise type(error)(str(error).replace(str(draft), said)) from None
     return target
+
+
+def _require_atlas(folder: Path, said: str) -> None:
+    """The folder holds an atlas, whole and nothing else."""
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or (path.is_file() and not is_result(name)):
+            raise AtlasError(f"{said} is no atlas: it holds {name!r}.")
+    for path in folder.rglob("*.safetensors"):
+        if not is_sound_file(path):
+            raise AtlasError(f"{path} is damaged.")
+    open_atlas(folder)

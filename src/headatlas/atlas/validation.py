@@ -26,8 +26,7 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
-from headatlas.atlas.layout import slug
-from headatlas.core import AtlasError
+from headatlas.core import AtlasError, slug
 
 __all__ = ["FIGURES", "ORDERS", "SHARES", "Validation", "faithfulness", "validation_name"]
 

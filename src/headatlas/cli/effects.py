@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.cli.progress import counted
-from headatlas.core import Head
+from headatlas.core import Head, plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -80,8 +79,8 @@ def _described(atlas: Atlas, task: str, method: str) -> dict[str, Any]:
 
 def _show(console: Console, found: dict[str, Any]) -> None:
     console.print(
-        f"\n[bold]{escape(found['task'])}[/], {counted(found['seeds'], 'seed')} of "
-        f"{counted(found['items'], 'item')}, loss {found['nll']:.2f} nats"
+        f"\n[bold]{escape(found['task'])}[/], {plural(found['seeds'], 'seed')} of "
+        f"{plural(found['items'], 'item')}, loss {found['nll']:.2f} nats"
         f"{' with corrupted prompts' if found['method'] == 'mediate' else ''}"
     )
     helping = [one for one in found["heads"] if one["effect"] > 0][:_NAMED]

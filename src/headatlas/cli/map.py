@@ -34,7 +34,8 @@ from headatlas.cli.options import (
     require_destination,
     require_given,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas, Model, Ray
@@ -151,7 +152,7 @@ def _about(request: MapRequest) -> str:
     return (
         f"preset {request.given.get('preset', 'quick')}: objective {settings.objective}, "
         f"{settings.free.updates} + {settings.pressed.updates} updates, "
-        f"{batch}{counted(settings.seeds, 'seed')}"
+        f"{batch}{plural(settings.seeds, 'seed')}"
     )
 
 
@@ -197,7 +198,7 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
         return "–" if value is None else f"{value:.2f}"
 
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
@@ -219,15 +220,15 @@ def show_held_out(console: Console, summary: Summary) -> None:
     """The figures on held-out items of new groups, then on held-out items of groups that were fitted on."""
     known = summary.known
     grouped = bool(known)
-    items = "" if summary.held_out is None else counted(summary.held_out, "item")
+    items = "" if summary.held_out is None else plural(summary.held_out, "item")
     if grouped and summary.groups == summary.held_out:
         items += ", each of another group that no gate was fitted on"
     elif grouped and summary.groups is not None:
-        items += f" of {counted(summary.groups, 'group')} that no gate was fitted on"
+        items += f" of {plural(summary.groups, 'group')} that no gate was fitted on"
     new = {"nll": summary.nll, "accuracy": summary.accuracy, "token_accuracy": summary.token_accuracy}
     sides = [("held out", new, items)]
     if known:
-        rows = "" if summary.known_rows is None else counted(summary.known_rows, "new item")
+        rows = "" if summary.known_rows is None else plural(summary.known_rows, "new item")
         sides.append(("known", known, f"{rows} of groups that were fitted on"))
     for title, figures, about in sides:
         lines = [

@@ -58,7 +58,7 @@ def plot(
 ) -> None:
     """Draw a figure: by default the Always/Any maps of all tasks."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import slug
+    from headatlas.core import slug
     from headatlas.figure import KINDS, FigureOptions, draw_figure, save_figure
 
     for name, value, wanted in (

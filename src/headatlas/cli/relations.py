@@ -28,9 +28,9 @@ from headatlas.cli.options import (
     load_options,
     require_destination,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
-from headatlas.core import RequestError, escape_unprintable
+from headatlas.core import RequestError, escape_unprintable, plural
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -125,7 +125,7 @@ def show_relations(
     from headatlas.run import execute
 
     console = Console(soft_wrap=True, highlight=False)
-    wanted, about = request.relations, counted(len(request.relations), "relation")
+    wanted, about = request.relations, plural(len(request.relations), "relation")
     progress = ShownProgress(
         as_json, goes_on, out=saved_in(out, executor), about=about, model=request.model.source
     )
@@ -222,7 +222,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     import numpy as np
 
     title = (
-        f"\n[bold]{escape(check['relation'])}[/], accuracy on {counted(check['questions'], 'question')} with "
+        f"\n[bold]{escape(check['relation'])}[/], accuracy on {plural(check['questions'], 'question')} with "
         "heads off:"
     )
     console.print(title)
@@ -233,7 +233,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         table.add_column(str(step), justify="right")
     rows = {
         "  its top heads": check["top"],
-        f"  random heads ({counted(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
+        f"  random heads ({plural(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
     if not check["controls"]:
@@ -279,7 +279,7 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
         console.print("[dim]† not measurable with this tokenizer[/]")
     others = len(atlas.relations) - len(rows)
     if others > 0:
-        console.print(f"[dim]with the {counted(others, 'relation')} that the atlas had before:[/]")
+        console.print(f"[dim]with the {plural(others, 'relation')} that the atlas had before:[/]")
     for direction, counts in _counts(atlas).items():
         words = ", ".join(f"{count} {_before_category(word)}{word}" for word, count in counts.items())
         console.print(f"heads that {direction} a relation (score ≥ 0.15): {words or 'none'}")

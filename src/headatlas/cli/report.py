@@ -33,8 +33,8 @@ def report(
         made_how,
         report_markdown,
         summarize_contrast,
-        write_text,
     )
+    from headatlas.core import write_whole
 
     ending = Path(out).suffix.lower() if out else ""
     if out and ending not in (".md", ".json"):
@@ -65,7 +65,7 @@ def report(
     else:
         text = report_markdown(atlas, found)
     if out:
-        write_text(Path(out), text)
+        write_whole(Path(out), text)
         typer.echo(out)
     else:
         typer.echo(text, nl=False)

@@ -25,8 +25,9 @@ from headatlas.cli.options import (
     executor_of,
     load_options,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -207,7 +208,7 @@ def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
     again = half_overlap(scores)
     if again is not None:
         console.print(
-            f"  facilitating heads of disjoint sets of {counted(again.seeds, 'seed')}: Jaccard index "
+            f"  facilitating heads of disjoint sets of {plural(again.seeds, 'seed')}: Jaccard index "
             f"{again.jaccard:.2f}, {again.chance:.2f} by chance"
         )
     halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headatlas.atlas import Atlas, require_atlas, write_text
-from headatlas.core import RequestError, require_path
+from headatlas.atlas import Atlas, require_atlas
+from headatlas.core import RequestError, require_path, write_whole
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 
@@ -25,7 +25,7 @@ def write_page(
     if len(set(folders)) < len(folders):
         raise RequestError(f"{folders[0]} twice: an atlas is compared with another one.")
     both = [require_atlas(one) for one in given]
-    write_text(path, page_of(payload_of(both)))
+    write_whole(path, page_of(payload_of(both)))
     return path
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from headatlas.atlas import (
     EffectMap,
+    Fit,
     ItemEffects,
     Run,
     Store,
@@ -128,7 +129,9 @@ def fit_block(
     fit, first = method.fit, next(iter(method.stages))
 
     def finished(seed: int, name: str) -> np.ndarray:
-        return store.read_fit(run, seed, name).logits
+        result = store.read(Fit, run, seed=seed, fit=name)
+        assert result is not None  # the stage before this one wrote it
+        return result.logits
 
     def measure(name: str, gates: np.ndarray) -> dict[str, Any]:
         if held_out is None or (name in method.stages[first] and len(method.stages) > 1):
@@ -179,7 +182,7 @@ def measure_effects(
         # No view of effects shows items of groups that were fitted on, so they are not measured.
         baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
         run = store.update(run, baseline=baseline)
-    if seed in store.measured(run):
+    if (seed,) in store.keys(EffectMap, run):
         return
     rows = task.rows.train
     drawn = _drawn(task, options.items, seed)
@@ -211,8 +214,8 @@ def measure_effects(
     }
     per_item = ItemEffects(measured.per_row, drawn, np.array(row_groups(rows))[drawn])
     errors = clustered_error(per_item.values, per_item.groups)
-    store.write_effects(
-        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, per_item)
+    store.write(
+        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
 
 

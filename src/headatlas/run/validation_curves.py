@@ -5,16 +5,14 @@ A curve is kept as soon as it is there; when all are, they are put together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import sha256
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
-from headatlas.core import Progress, Update
+from headatlas.core import Progress, Update, identity_of
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
 from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
@@ -57,7 +55,7 @@ def measure_curves(
         "device": model.device.type,
         "dtype": model.spec.dtype,
     }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))
     if note is not None and note[1].get("identity") == identity:
         return

@@ -20,7 +20,7 @@ from headatlas.atlas import (
     reading_words,
     report_markdown,
 )
-from headatlas.atlas.export import write_table
+from headatlas.atlas.table import write_table
 from headatlas.core import UnknownNameError
 from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
 from headatlas.page import payload_of, write_page
@@ -425,7 +425,7 @@ def test_relations_imported_by_an_older_version_are_read(tmp_path):
         for name, seeds in (("a", 2), ("b", 1)):
             store.add(Run("relations", name, name, {"imported_from": "t.csv"}))
             facts = {"seeds": seeds, "category": "knowledge", "kind": "imported"}
-            store.write_scores(ScoreMap("relations", name, name, values, facts))
+            store.write(ScoreMap("relations", name, name, values, facts))
     atlas = open_atlas(root)
     assert atlas.spec.parameters is None
     scores = atlas.relation_scores()
@@ -581,6 +581,6 @@ def test_losses_of_items_need_their_mean(tmp_path, part):
         store.add(Run("gating", "sums", "id", baseline=baseline))
         for fit in ("free", "retain", "remove"):
             facts = {} if fit == "free" else items | ({} if fit == part else {"nll": 1.5})
-            store.write_fit(replace(whole.fit("sums", 0, fit), facts=facts))
+            store.write(replace(whole.fit("sums", 0, fit), facts=facts))
     with pytest.raises(AtlasError, match=r"is damaged: .*'nll' is a dependency of 'held_out_nll'"):
         open_atlas(tmp_path / "atlas")

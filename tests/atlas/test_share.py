@@ -35,7 +35,7 @@ def atlas(tmp_path_factory):
         for seed in range(2):
             for fit in ("free", "retain", "remove"):
                 made = fit_of("a task, not plain", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec)
-                store.write_fit(made)
+                store.write(made)
         store.write_note("source", {"some": np.arange(3)}, {"source": "embedding"})
     (root / "work").mkdir()
     (root / "work" / "gating-x-free.safetensors").write_bytes(b"in progress")
