@@ -414,12 +414,12 @@ def test_contrasts_measure_no_figures_that_nobody_sees(model, tmp_path):
 def test_contrast_fits_seeds_in_blocks_of_five(tmp_path, monkeypatch):
     blocks = []
 
-    class Watched(contrasting.ContrastFit):
-        def __init__(self, model, retain, forget, settings, sets, starts, **options):
+    class Watched(contrasting.Contrast):
+        def __init__(self, model, retain, forget, settings, sets):
             blocks.append([seed for seed, _ in sets])
-            super().__init__(model, retain, forget, settings, sets, starts, **options)
+            super().__init__(model, retain, forget, settings, sets)
 
-    monkeypatch.setattr(contrasting, "ContrastFit", Watched)
+    monkeypatch.setattr(contrasting, "Contrast", Watched)
     keep, lose = (write_task(tmp_path / f"{name}.jsonl", seed=seed) for seed, name in enumerate("ab"))
     atlas = contrast_heads(small_model(), str(keep), str(lose), seeds=7, updates=2, batch=4)
     assert blocks == [[0, 1, 2, 3, 4], [5, 6]] and atlas.seeds("a without b", "contrast") == list(range(7))

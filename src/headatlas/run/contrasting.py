@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from headatlas.atlas import Atlas, chance_doubt, open_atlas
 from headatlas.core import RequestError
-from headatlas.method import ContrastFit, random_starts, resolve
+from headatlas.method import Contrast, GateFit, random_starts, resolve
 from headatlas.model import Model
 from headatlas.run.fitter import Fitter, GateSetName, Progress, Silence
 from headatlas.run.loading import load_for_run
@@ -100,10 +100,10 @@ def contrast_heads(
             if doubt := chance_doubt(run.baseline, side):
                 progress.note(f"{name}: {doubt.text}")
 
-        def make(sets: Sequence[GateSetName]) -> ContrastFit:
+        def make(sets: Sequence[GateSetName]) -> GateFit:
             starts = random_starts(loaded, settings, [seed for seed, _ in sets])
             rows = (parts["retain"].rows.train, parts["forget"].rows.train)
-            return ContrastFit(loaded, *rows, settings, sets, starts, name=name)
+            return GateFit(loaded, Contrast(loaded, *rows, settings, sets), starts, name=name)
 
         fitter = Fitter(loaded, store, progress, checkpoint_seconds)
         for block in seed_blocks(range(settings.seeds)):

@@ -29,6 +29,7 @@ from headatlas.method import (
     STAND_INS,
     TOLERANCE,
     HeadEffects,
+    Stream,
     ablate,
     attribute,
     choose_corruption,
@@ -187,7 +188,7 @@ def _measure(
     model: Model, store: Store, run: Run, task: Prepared, seed: int, items: int, progress: Progress
 ) -> None:
     train, distinct = task.rows.train, np.array(_distinct_places(task))
-    drawn = distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, 11)]
+    drawn = distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, Stream.EFFECTS)]
     rows = [train[place] for place in drawn]
     what = f"{task.name}: {run.method}" + (f", seed {seed}" if seed else "")
     corruption = _corruption(task) if run.method == "mediate" else {}

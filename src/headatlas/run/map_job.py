@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from headatlas.atlas import Atlas, Run, chance_doubt, fit_path, open_atlas
 from headatlas.core import RequestError, method_named
-from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, random_starts, resolve
+from headatlas.method import STAGES, GateFit, GatingSettings, Pressure, RowTable, random_starts, resolve
 from headatlas.model import Model
 from headatlas.run.effects import ITEMS, measure_effects, plan_effects, require_numbers
 from headatlas.run.executing import Executor, executed
@@ -194,7 +194,8 @@ def fit_gates(
         return held_out_figures(model, held_out, gates)
 
     def make(stage: str, sets: Sequence[GateSetName]) -> GateFit:
-        return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
+        objective = Pressure(model, table, settings, stage, sets)
+        return GateFit(model, objective, starts(stage, sets), name=run.task)
 
     for block in seed_blocks(seeds):
         if is_asked(_step(run.method, run.task, block), only):

@@ -23,8 +23,8 @@ from headatlas.method.engine.head_effects import (
     row_effects,
     summed_up,
 )
-from headatlas.method.engine.likelihood import forward_budget, with_room
-from headatlas.method.engine.rows import Pass, RowTable
+from headatlas.method.engine.memory import forward_budget, with_room
+from headatlas.method.engine.rows import Pass, RowTable, Stream
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -68,7 +68,7 @@ def ablate(
 
 def partners(count: int, seed: int) -> list[int]:
     """For each of `count` rows another one; no row twice, none itself (unless it is the only one)."""
-    order = np.random.default_rng([seed, 7]).permutation(count)
+    order = np.random.default_rng([seed, Stream.PARTNERS]).permutation(count)
     found = np.empty(count, dtype=int)
     found[order] = np.roll(order, -1)
     return [int(place) for place in found]

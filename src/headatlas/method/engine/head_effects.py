@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from headatlas.core import Head
-from headatlas.method.engine.likelihood import forward_budget, require_finite, row_nll, with_room
+from headatlas.method.engine.likelihood import require_finite, row_nll
+from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from headatlas.task import Row
 
-__all__ = ["Pass", "RowTable", "draw", "on", "round_up"]
+__all__ = ["Pass", "RowTable", "Stream", "draw", "on", "round_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,23 @@ def round_up(count: int, steps: int = 8) -> int:
     return -(-count // step) * step
 
 
-def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int]:
+class Stream(IntEnum):
+    """What rows are drawn for. Draws of one seed for different streams have nothing to do with each other;
+    the numbers decide which rows are drawn, so they never change."""
+
+    FREE = 0
+    PRESSED = 1
+    RETAIN = 2
+    FORGET = 3
+    #: the other row whose outputs or prompt a row is given
+    PARTNERS = 7
+    #: the order in which a task's rows are chosen
+    CHOICE = 9
+    #: the rows that effects of heads are measured on
+    EFFECTS = 11
+
+
+def draw(count: int, batch: int, update: int, seed: int, stream: int) -> list[int]:
     """Which of `count` rows a seed sees at an update: epoch after epoch, each in an order of its own.
 
     A pure function, so that nothing has to be remembered when a run goes on after a kill.
@@ -168,13 +185,13 @@ def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int
     place = update * batch
     while len(chosen) < batch:
         epoch, start = divmod(place, count)
-        order = _order(count, seed, stage, epoch)
+        order = _order(count, seed, stream, epoch)
         taken = order[start : start + batch - len(chosen)]
         chosen += taken.tolist()
         place += len(taken)
     return chosen
 
 
-@lru_cache(maxsize=256)  # of many updates that follow each other the same
-def _order(count: int, seed: int, stage: int, epoch: int) -> np.ndarray:
-    return np.random.default_rng([seed, stage, epoch]).permutation(count)
+@lru_cache(maxsize=256)  # consecutive updates share an epoch's order
+def _order(count: int, seed: int, stream: int, epoch: int) -> np.ndarray:
+    return np.random.default_rng([seed, stream, epoch]).permutation(count)

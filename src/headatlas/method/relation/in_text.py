@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from headatlas.core import DIRECTIONS
-from headatlas.method.engine.likelihood import with_room
+from headatlas.method.engine.memory import with_room
 from headatlas.method.relation.scorer import Writer
 from headatlas.model.weights import head_values
 from headatlas.task import PairTokens, tokens_of

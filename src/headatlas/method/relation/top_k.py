@@ -30,7 +30,7 @@ from torch import Tensor
 from headatlas.core import FitError
 from headatlas.model.linear import exact
 
-__all__ = ["TopK", "Vocabulary", "full_precision", "in_top"]
+__all__ = ["TopK", "Vocabulary", "full_precision"]
 
 #: tokens of the first blocks, and of all later ones: most rows are gone after few
 _FIRST_BLOCKS, _BLOCK = (1024, 3072, 8192), 8192
@@ -323,16 +323,6 @@ class TopK:
             if not len(left):
                 break
         return some[left]
-
-
-def in_top(
-    inner: Tensor, output: Tensor, vocabulary: Vocabulary, targets: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(is each target in the top k, is it in the bottom k): the questions of one head."""
-    one = TopK(vocabulary, targets, k)
-    one.ask([0], [inner], [output])
-    top, bottom = one.answers()[0]
-    return top, bottom
 
 
 def _verdict(above: Tensor, below: Tensor, k: Tensor, others: int) -> tuple[Tensor, Tensor]:
