@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import Head, RequestError, UnknownNameError
@@ -75,8 +76,8 @@ def partners(count: int, seed: int) -> list[int]:
 
 
 @torch.no_grad()
-def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Tensor]:
-    """layer -> [channel]: what its heads put out, averaged over all tokens of the rows."""
+def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Float[Tensor, " channel"]]:
+    """What the heads of each layer put out, averaged over all tokens of the rows."""
     table = RowTable(rows)
 
     def work(budget: int) -> dict[int, Tensor]:
@@ -93,9 +94,11 @@ def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Tensor]:
 
 
 @torch.no_grad()
-def outputs_of_others(model: Model, pairs: Sequence[tuple[Row, Row]], width: int) -> dict[int, Tensor]:
-    """layer -> [row, position, channel]: for each (row, other) the other's outputs, shifted so that targets
-    begin at the same place; `width` positions."""
+def outputs_of_others(
+    model: Model, pairs: Sequence[tuple[Row, Row]], width: int
+) -> dict[int, Float[Tensor, "row position channel"]]:
+    """By layer, for each (row, other) the other's outputs, shifted so that targets begin at the same place;
+    `width` positions."""
     table = RowTable([other for _, other in pairs])
     shifts = np.array([other.start - row.start for row, other in pairs])[:, None]
     places = np.clip(np.arange(width) + shifts, 0, table.lengths[:, None] - 1)

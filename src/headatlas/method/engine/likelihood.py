@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -35,8 +36,8 @@ class Outcome:
     """Per row: mean negative log-likelihood of its target tokens, in nats; the share of them that are the
     top choice."""
 
-    nll: Tensor
-    right: Tensor
+    nll: Float[Tensor, " row"]
+    right: Float[Tensor, " row"]
 
     @property
     def mean_nll(self) -> float:
@@ -55,26 +56,28 @@ class Outcome:
         return {"nll": self.mean_nll, "accuracy": self.accuracy, "token_accuracy": self.token_accuracy}
 
 
-def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
-    """[target]: negative log-likelihoods, in single precision."""
+def token_nll(
+    logits: Float[Tensor, "target token"], targets: Int[Tensor, " target"]
+) -> Float[Tensor, " target"]:
+    """Negative log-likelihoods, in single precision."""
     return functional.cross_entropy(logits.float(), targets, reduction="none")
 
 
 def row_nll(
     model: Model,
     batch: Pass,
-    logits: Tensor | None = None,
+    logits: Float[Tensor, "target token"] | None = None,
     each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
-) -> Tensor:
-    """[row]: mean negative log-likelihood of the row's target tokens."""
+) -> Float[Tensor, " row"]:
+    """The mean negative log-likelihood of each row's target tokens."""
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
     each = each_nll(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
     return _by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
 
-def _by_row(each: Tensor, batch: Pass) -> Tensor:
-    """[row, place in the target]: one value per target token, zeros behind them.
+def _by_row(each: Float[Tensor, " target"], batch: Pass) -> Float[Tensor, "row place"]:
+    """One value per place in the target of each row, zeros behind them.
 
     Every value has a cell of its own, so that the sum over a row is always made in the same order.
     """
@@ -124,8 +127,10 @@ def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Out
     return Outcome(nll, right)
 
 
-def outcome_of(model: Model, batch: Pass, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """([row], [row]): mean loss of the row's target tokens; the share of them that are the top choice."""
+def outcome_of(
+    model: Model, batch: Pass, logits: Float[Tensor, "target token"]
+) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
+    """The mean loss of each row's target tokens; the share of them that are the top choice."""
     hits = logits.argmax(-1) == batch.targets.to(logits.device)
     right = _by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)
     return row_nll(model, batch, logits), right
@@ -135,13 +140,13 @@ def outcome_of(model: Model, batch: Pass, logits: Tensor) -> tuple[Tensor, Tenso
 def evaluate_sets(
     model: Model,
     rows: Sequence[Row],
-    sets: np.ndarray,
+    sets: Float[np.ndarray, "set layer head"],
     *,
     toward: Mapping[int, Tensor] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """([set, row], [set, row]): mean loss of each row's target tokens under each gate set [set, layer, head],
-    and the share of them that are the top choice. Sets that are the same are measured once.
+) -> tuple[Float[np.ndarray, "set row"], Float[np.ndarray, "set row"]]:
+    """The mean loss of each row's target tokens under each gate set, and the share of them that are the top
+    choice. Sets that are the same are measured once.
 
     `toward` as in `gates`: what closed gates leave (nothing, if not given).
     """
@@ -172,8 +177,10 @@ def evaluate_sets(
     return nll, right
 
 
-def kept_only(order: Sequence[int], counts: Sequence[int], shape: tuple[int, int]) -> np.ndarray:
-    """[count, layer, head]: ones for the first so many places of `order` (places in the flat map)."""
+def kept_only(
+    order: Sequence[int], counts: Sequence[int], shape: tuple[int, int]
+) -> Float[np.ndarray, "count layer head"]:
+    """Ones for the first so many places of `order` (places in the flat map)."""
     gates = np.zeros((len(counts), shape[0] * shape[1]), dtype=np.float32)
     for number, count in enumerate(counts):
         gates[number, list(order[:count])] = 1

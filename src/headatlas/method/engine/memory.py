@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -79,6 +79,7 @@ def with_room(longest: int, budget: int, work: Callable[[int], _Result]) -> _Res
             torch.cuda.empty_cache()
 
 
+@runtime_checkable
 class DeviceMemory(Protocol):
     """What is known about the memory of the GPUs that a model is on."""
 

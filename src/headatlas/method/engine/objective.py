@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ class Batch:
     extras: tuple[Tensor, ...] = ()
 
 
+@runtime_checkable
 class Objective(Protocol):
     """What `GateFit` asks. Draws are pure in (seed, stage, update), so that a fit can go on after a kill.
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from headatlas.task import Row
@@ -28,8 +29,9 @@ class Pass:
     number of target tokens, and the most target tokens of a row.
     """
 
-    members: np.ndarray
-    numbers: Tensor  # all that the properties give, one behind the other: a GPU gets it in one piece
+    members: Int[np.ndarray, " member"]
+    #: all that the properties give, one behind the other: a GPU gets it in one piece
+    numbers: Int[Tensor, " number"]
     shape: tuple[int, int, int, int]
     tokens: int
 
@@ -39,40 +41,39 @@ class Pass:
         return self.numbers[start : start + targets]
 
     @property
-    def ids(self) -> Tensor:
-        """[row, position]"""
+    def ids(self) -> Int[Tensor, "row position"]:
         rows, length, *_ = self.shape
         return self.numbers[: rows * length].view(rows, length)
 
     @property
-    def counts(self) -> Tensor:
-        """[row]: its target tokens."""
+    def counts(self) -> Int[Tensor, " row"]:
+        """The target tokens of each row."""
         rows, length, *_ = self.shape
         return self.numbers[rows * length : rows * (length + 1)]
 
     @property
-    def rows(self) -> Tensor:
-        """[target]: the row that it is in."""
+    def rows(self) -> Int[Tensor, " target"]:
+        """The row that each target is in."""
         return self._part(0)
 
     @property
-    def positions(self) -> Tensor:
-        """[target]: where it is predicted, one position before its own."""
+    def positions(self) -> Int[Tensor, " target"]:
+        """Where it is predicted, one position before its own."""
         return self._part(1)
 
     @property
-    def targets(self) -> Tensor:
-        """[target]: the token."""
+    def targets(self) -> Int[Tensor, " target"]:
+        """The tokens."""
         return self._part(2)
 
     @property
-    def offsets(self) -> Tensor:
-        """[target]: its place among the targets of its row."""
+    def offsets(self) -> Int[Tensor, " target"]:
+        """Its place among the targets of its row."""
         return self._part(3)
 
     @property
-    def weights(self) -> Tensor:
-        """[target]: one, or zero for those that only fill up."""
+    def weights(self) -> Int[Tensor, " target"]:
+        """One, or zero for those that only fill up."""
         return self._part(4)
 
     @property
@@ -94,12 +95,17 @@ class RowTable:
         return len(self.ids)
 
     def passes(
-        self, chosen: np.ndarray, budget: int, device: torch.device | str, *, pieces: int = 0
+        self,
+        chosen: Int[np.ndarray, "unit width"],
+        budget: int,
+        device: torch.device | str,
+        *,
+        pieces: int = 0,
     ) -> Iterator[Pass]:
         """The chosen rows in groups of similar length, each of at most `budget` tokens with its padding.
 
-        `chosen` is [unit, width]: the rows of a unit stay together, one after the other. Repetition is
-        allowed. `members` count through `chosen` row by row.
+        The rows of a unit stay together, one after the other. Repetition is allowed. `members` count through
+        `chosen` row by row.
 
         With `pieces` there are so many groups, or more, of equally many units each, filled up to round
         shapes: whatever rows are drawn, the same few shapes come again.
