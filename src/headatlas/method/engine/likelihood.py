@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import torch
@@ -56,6 +56,7 @@ class Outcome:
         return {"nll": self.mean_nll, "accuracy": self.accuracy, "token_accuracy": self.token_accuracy}
 
 
+@no_type_check  # it is compiled, and a compiler cannot trace a check of shapes
 def token_nll(
     logits: Float[Tensor, "target token"], targets: Int[Tensor, " target"]
 ) -> Float[Tensor, " target"]:
