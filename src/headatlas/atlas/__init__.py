@@ -53,6 +53,7 @@ from headatlas.atlas.layout import (
     note_path,
     score_path,
     slug,
+    work_path,
 )
 from headatlas.atlas.merge import gathering, put_in_order
 from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
@@ -153,6 +154,7 @@ __all__ = [
     "upload_atlas",
     "validation_doubts",
     "validation_name",
+    "work_path",
     "write_table",
     "write_text",
 ]

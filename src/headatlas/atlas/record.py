@@ -27,9 +27,15 @@ class Run:
     settings: Mapping[str, Any] = field(default_factory=dict)
     baseline: Mapping[str, Any] = field(default_factory=dict)
     made_with: Mapping[str, str] = field(default_factory=dict)
+    request: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        for name in ("request", "about"):
+            if not data[name]:
+                del data[name]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:

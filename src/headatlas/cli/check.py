@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
-from headatlas.cli.loading import load_shown
 from headatlas.cli.options import AsJson, Device, DeviceMap, Dtype, ModelName, Revision, TrustRemoteCode
-from headatlas.cli.progress import counted
+from headatlas.cli.progress import counted, spinner
 
 if TYPE_CHECKING:
     from headatlas import SelfCheck
@@ -31,9 +30,19 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
+    from headatlas import load_model
+
     console = Console()
     try:
-        loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+        with spinner(f"loading {model} …"):
+            loaded = load_model(
+                model,
+                dtype=dtype,
+                device=device,
+                device_map=device_map,
+                revision=revision,
+                trust_remote_code=trust_remote_code,
+            )
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)

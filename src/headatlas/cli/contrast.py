@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import load_shown
 from headatlas.cli.map import show_doubts
 from headatlas.cli.options import (
     AsJson,
@@ -23,6 +22,8 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
     TrustTaskCode,
+    load_options,
+    require_destination,
 )
 from headatlas.cli.progress import ShownProgress
 from headatlas.cli.show import show_table
@@ -37,7 +38,7 @@ def contrast(
     model: ModelName,
     retain: Annotated[str, typer.Option(help="The task to keep.")],
     forget: Annotated[str, typer.Option(help="The task to destroy.")],
-    preset: Annotated[str, typer.Option(help="quick or paper.")] = "quick",
+    preset: Annotated[str | None, typer.Option(help="quick (default) or paper.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates.")] = None,
     batch: Annotated[int | None, typer.Option(help="Pairs of rows per update and gate set.")] = None,
@@ -53,29 +54,19 @@ def contrast(
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
-    from headatlas import contrast_heads
     from headatlas.atlas import contrast_doubts
-    from headatlas.method import resolve
-    from headatlas.run import contrast_name, contrasted, require_sound
+    from headatlas.request import ContrastRequest
+    from headatlas.run import execute
 
-    resolve(preset, seeds=seeds, updates=updates, batch=batch)  # a wrong request is known before the model
-    tasks = list(contrasted(retain, forget, trust_task_code).values())
-    require_sound(tasks, max_tokens, out, resume)
-    loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
-    with ShownProgress(quiet=as_json, out=out) as progress:
-        atlas = contrast_heads(
-            loaded,
-            *tasks,
-            out=out,
-            resume=resume,
-            preset=preset,
-            seeds=seeds,
-            updates=updates,
-            batch=batch,
-            max_tokens=max_tokens,
-            progress=progress,
-        )
-    name = contrast_name(tasks[0].name, tasks[1].name)
+    require_destination(out, resume)
+    load = load_options(dtype, device, device_map, revision, trust_remote_code)
+    request = ContrastRequest.of(
+        model, retain, forget, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
+        preset=preset, seeds=seeds, updates=updates, batch=batch,
+    )  # fmt: skip
+    with ShownProgress(quiet=as_json, out=out, model=model) as progress:
+        atlas = execute(request, out, resume=resume, progress=progress)
+    name, tasks = request.name, (request.retain, request.forget)
     found = _figures(atlas, name)
     found["doubts"] = [doubt.to_json() for doubt in contrast_doubts(atlas, name)]
     if as_json:

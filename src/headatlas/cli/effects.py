@@ -11,12 +11,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.cli.loading import introduced
-from headatlas.cli.progress import ShownProgress, counted, saved_in
-from headatlas.core import EFFECT_METHODS, Head
+from headatlas.cli.progress import counted
+from headatlas.core import Head
 
 if TYPE_CHECKING:
-    from headatlas import Atlas, Model, Task
+    from headatlas import Atlas
 
 __all__ = ["show_effects"]
 
@@ -30,27 +29,10 @@ _WHOLE = {
 }
 
 
-def show_effects(
-    loaded: Model | str,
-    tasks: Sequence[Task],
-    method: str,
-    out: str,
-    *,
-    resume: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Measure, then say which heads help most and which hurt most."""
-    from headatlas import map_heads
-
+def show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_json: bool) -> None:
+    """Which heads help most and which hurt most."""
     console = Console(soft_wrap=True, highlight=False)
-    if not as_json:
-        console.print(f"{introduced(loaded)}; {method}: {EFFECT_METHODS[method]}")
-    with ShownProgress(
-        as_json, tasks=[one.name for one in tasks], out=saved_in(out, given.get("executor"))
-    ) as progress:
-        atlas = map_heads(loaded, tasks, method=method, out=out, resume=resume, progress=progress, **given)
-    found = [_described(atlas, task.name, method) for task in tasks]
+    found = [_described(atlas, name, method) for name in names]
     if as_json:
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": found}))
         return

@@ -10,21 +10,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import executor_named, introduced, load_shown
 from headatlas.cli.options import (
+    DTYPE,
     Address,
     AsJson,
     Device,
     DeviceMap,
-    Dtype,
     Exchange,
     ExecutorName,
     Gpus,
-    ModelName,
+    MappedModel,
     Out,
     Resume,
     Revision,
     TrustRemoteCode,
+    executor_of,
+    load_options,
+    require_destination,
 )
 from headatlas.cli.progress import ShownProgress, counted, saved_in
 from headatlas.cli.show import show_table
@@ -33,7 +35,8 @@ from headatlas.core import RequestError, escape_unprintable
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headatlas import Atlas, Model, Relation
+    from headatlas import Atlas, Ray
+    from headatlas.request import RelationsRequest
 
 __all__ = ["relations", "show_relations"]
 
@@ -43,7 +46,7 @@ _WIDE = 82
 
 
 def relations(
-    model: ModelName,
+    model: MappedModel = None,
     relation: Annotated[
         list[str] | None,
         typer.Option("--relation", "-r", help="Built-in name, CSV or JSON file; all built-in ones if none."),
@@ -72,7 +75,7 @@ def relations(
     ] = False,
     out: Out = "atlas",
     resume: Resume = False,
-    dtype: Dtype = "auto",
+    dtype: Annotated[str | None, DTYPE] = None,
     device: Device = None,
     device_map: DeviceMap = None,
     revision: Revision = None,
@@ -85,54 +88,49 @@ def relations(
 ) -> None:
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
     choose the source vectors, for relations whose words are not single tokens, and if asked for."""
-    from headatlas.task import builtin_relations, distinct_relations, load_relation
+    from headatlas.request import RelationsRequest
+    from headatlas.task import builtin_relations, load_relation
 
-    given = None if relation is None else [load_relation(name, category=category) for name in relation]
     if category is not None and all(name in builtin_relations() for name in relation or ()):
         raise RequestError("--category is for relations from files; built-in ones have theirs.")
-    wanted = distinct_relations(given)
-    from headatlas.run import require_place, require_request  # brings torch: after what needs none
-
-    require_place(out, resume)
-    require_request(source, k, causal or (), wanted)
-    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
-    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
-    other = executor_named(executor, address, exchange, gpus, **load)
-    show_relations(
-        model if other else load_shown(model, **load),
-        wanted,
-        out,
-        resume=resume,
-        as_json=as_json,
-        name_left_out=left_out,
-        k=k,
-        source=source,
-        salient=salient,
-        dynamic=dynamic,
-        causal=causal or (),
-        executor=other,
-    )
+    given = None if relation is None else [load_relation(name, category=category) for name in relation]
+    require_destination(out, resume)
+    load = load_options(dtype, device, device_map, revision, trust_remote_code)
+    options: dict[str, Any] = {
+        "k": k, "source": source, "salient": salient, "dynamic": dynamic, "causal": causal or (),
+        "load": load,
+    }  # fmt: skip
+    elsewhere = executor_of(executor, address, exchange, gpus)
+    if model is None and not resume:
+        raise RequestError("give a model; only an atlas that is continued (--resume) remembers its model.")
+    if model is None:
+        request = RelationsRequest.resumed(out, given, **options)
+    else:
+        request = RelationsRequest.of(model, given, **options)
+    show_relations(request, out, resume=resume, as_json=as_json, name_left_out=left_out, executor=elsewhere)
 
 
 def show_relations(
-    loaded: Model | str,
-    wanted: list[Relation],
+    request: RelationsRequest,
     out: str,
     *,
     resume: bool,
     as_json: bool = False,
     name_left_out: bool = False,
     goes_on: str = "the same command with --resume",
-    **asked: Any,
+    executor: Ray | None = None,
 ) -> None:
-    """Score with a bar, then say what came out; `name_left_out` lists the pairs that no score is made of."""
-    from headatlas import relate_heads
+    """Carry out the request with a bar, then say what came of it; `name_left_out` lists the pairs that no
+    score is made of."""
+    from headatlas.run import execute
 
     console = Console(soft_wrap=True, highlight=False)
-    if not as_json:
-        console.print(f"{introduced(loaded)}; {counted(len(wanted), 'relation')}")
-    with ShownProgress(as_json, goes_on, out=saved_in(out, asked.get("executor"))) as progress:
-        atlas = relate_heads(loaded, wanted, out=out, resume=resume, progress=progress, **asked)
+    wanted, about = request.relations, counted(len(request.relations), "relation")
+    progress = ShownProgress(
+        as_json, goes_on, out=saved_in(out, executor), about=about, model=request.model.source
+    )
+    with progress:
+        atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
     scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
     if as_json:
         rows = _rows(scores, atlas)

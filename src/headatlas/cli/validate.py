@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import executor_named, load_mapped, task_or_name
 from headatlas.cli.options import (
     Address,
     AsJson,
@@ -23,10 +22,11 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
     TrustTaskCode,
+    executor_of,
+    load_options,
 )
 from headatlas.cli.progress import ShownProgress, counted, saved_in
 from headatlas.cli.show import show_table
-from headatlas.core import EFFECT_METHODS
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -42,13 +42,12 @@ def validate(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     task: Annotated[
         list[str] | None,
-        typer.Option("--task", "-t", help="Only these (all that were gated); own ones as their file."),
+        typer.Option("--task", "-t", help="Only these (default: all that were gated)."),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Compare gating with these, each given once (all): {', '.join(EFFECT_METHODS)}; or gating "
-            "alone."
+            help="Compare gating with these (default: all that give one number per head), or gating alone."
         ),
     ] = None,
     items: Annotated[int, typer.Option(help="Held-out items.")] = 48,
@@ -57,9 +56,7 @@ def validate(
     ] = 32,
     draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 40,
     retest: Annotated[int, typer.Option(help="Seeds fitted on each half of the items; 0: none.")] = 1,
-    model: Annotated[
-        str | None, typer.Option(help="Where the model is, if its name in the atlas does not say it.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Where the model is, if it has moved.")] = None,
     dtype: Annotated[str | None, typer.Option(help="As the gates were fitted, if not given.")] = None,
     device: Device = None,
     device_map: DeviceMap = None,
@@ -74,42 +71,21 @@ def validate(
 ) -> None:
     """Ablation curves from G+, sufficiency and necessity of the heads that each method names, stability: on
     held-out items, next to random heads. What is measured is kept in the atlas."""
-    from headatlas import open_atlas
+    from headatlas.request import ValidateRequest
+    from headatlas.run import execute
 
-    atlas = open_atlas(folder)
-    from headatlas.run import (  # brings torch: after what needs none
-        mapped_dtype,
-        mapped_revision,
-        require_validation,
-        unknown_tasks,
-        validate_atlas,
+    load = load_options(dtype, device, device_map, revision, trust_remote_code)
+    request = ValidateRequest.of(
+        folder, model=model, tasks=task or (), methods=method, items=items, draws=draws, retest=retest,
+        effect_items=effect_items, trust_code=trust_task_code, load=load,
+    )  # fmt: skip
+    elsewhere = executor_of(executor, address, exchange, gpus)
+    names = [found.name for found in request.tasks]
+    progress = ShownProgress(
+        as_json, "the same command", names, saved_in(folder, elsewhere), model=request.model.source
     )
-
-    own = set(unknown_tasks(atlas))
-    # one of the user's own by its name alone is for `require_validation` to refuse
-    given = [name if name in own else task_or_name(name, trust_task_code) for name in task or ()]
-    methods = list(EFFECT_METHODS) if method is None else method
-    chosen = require_validation(atlas, given, methods, items, draws, retest)
-    dtype = dtype or mapped_dtype(atlas, [one.name for one in chosen])
-    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
-    revision = revision or mapped_revision(atlas, model)
-    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
-    other = executor_named(executor, address, exchange, gpus, **load)
-    loaded = (model or atlas.spec.name) if other else load_mapped(atlas, model, **load)
-    names = [one.name for one in chosen]
-    with ShownProgress(as_json, "the same command", names, saved_in(folder, other)) as progress:
-        atlas = validate_atlas(
-            folder,
-            model=loaded,
-            tasks=chosen if task else (),
-            methods=methods,
-            items=items,
-            draws=draws,
-            retest=retest,
-            effect_items=effect_items,
-            progress=progress,
-            executor=other,
-        )
+    with progress:
+        atlas = execute(request, folder, resume=True, executor=elsewhere, progress=progress)
     if as_json:
         typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))
         return

@@ -17,8 +17,18 @@ from headatlas.core.errors import (
 from headatlas.core.files import as_others_are
 from headatlas.core.head import Head
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
-from headatlas.core.model_spec import ModelSpec
+from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
+from headatlas.core.progress import (
+    Event,
+    Loaded,
+    Note,
+    Progress,
+    Update,
+    Worker,
+    Workers,
+    silent,
+)
 from headatlas.core.text import escape_unprintable, parse_json
 from headatlas.core.words import relation_words, title_of
 
@@ -33,18 +43,26 @@ __all__ = [
     "NOT_IMPORTED",
     "ROLES",
     "AtlasError",
+    "Event",
     "FitError",
     "GateError",
     "Head",
     "HeadNameError",
     "HeadatlasError",
+    "Loaded",
+    "ModelRef",
     "ModelRefusedError",
     "ModelSourceError",
     "ModelSpec",
+    "Note",
+    "Progress",
     "RequestError",
     "StoreError",
     "TaskError",
     "UnknownNameError",
+    "Update",
+    "Worker",
+    "Workers",
     "as_others_are",
     "escape_unprintable",
     "method_named",
@@ -53,5 +71,6 @@ __all__ = [
     "require_path",
     "require_share",
     "require_whole",
+    "silent",
     "title_of",
 ]

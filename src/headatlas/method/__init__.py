@@ -11,9 +11,17 @@ if TYPE_CHECKING:
     from headatlas.method.engine.head_effects import HeadEffects
     from headatlas.method.engine.likelihood import Outcome, evaluate, evaluate_sets, kept_only, row_nll
     from headatlas.method.engine.mediate import Corruption, choose_corruption, corrupted_rows, mediate
-    from headatlas.method.engine.objective import MARGIN, STAGES, Batch, Contrast, Objective, Pressure
+    from headatlas.method.engine.objective import Batch, Contrast, Objective, Pressure
     from headatlas.method.engine.rows import Pass, RowTable, Stream, draw
-    from headatlas.method.gating import OBJECTIVES, PRESETS, TARGETS_PER_BATCH, GatingSettings, Stage, resolve
+    from headatlas.method.gating import (
+        OBJECTIVES,
+        PRESETS,
+        STAGES,
+        TARGETS_PER_BATCH,
+        GatingSettings,
+        Stage,
+        resolve,
+    )
     from headatlas.method.relation.causal_check import CausalCheck, causal_check, questions
     from headatlas.method.relation.in_text import TEMPLATES
     from headatlas.method.relation.salient import Salient, salient_operations
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
     from headatlas.method.relation.source_choice import SourceChoice, choose_source
 
 __all__ = [
-    "MARGIN",
     "MOST_POINTS",
     "OBJECTIVES",
     "PRESETS",
@@ -85,11 +92,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "MARGIN": "headatlas.method.engine.objective",
         "MOST_POINTS": "headatlas.method.engine.attribute",
         "OBJECTIVES": "headatlas.method.gating",
         "PRESETS": "headatlas.method.gating",
-        "STAGES": "headatlas.method.engine.objective",
+        "STAGES": "headatlas.method.gating",
         "STAND_INS": "headatlas.method.engine.ablate",
         "TARGETS_PER_BATCH": "headatlas.method.gating",
         "TEMPLATES": "headatlas.method.relation.in_text",

@@ -6,22 +6,21 @@ A curve is kept as soon as it is there; when all are, they are put together.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha256
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, note_path, slug, validation_name
+from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
+from headatlas.core import Progress, Update
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
-from headatlas.run.fitter import Progress
+from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
 from headatlas.run.prepare import Prepared
-from headatlas.run.steps import Only, is_asked
 
-__all__ = ["ALL_CURVES", "curve_names", "curve_path", "curve_step", "measure_curves"]
+__all__ = ["measure_curves"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM = 3
@@ -29,37 +28,21 @@ _ALGORITHM = 3
 _RANDOM = 20
 #: a ranking is made again without each of so many parts of its data, to see how much it varies
 _PARTS = 5
-#: curves that are not those of an order, and all of them
-_OFF, ALL_CURVES = ("off", "by_chance"), "all"
-
-
-def curve_step(task: str, part: str) -> str:
-    return f"curves of {task}: {part}"
-
-
-def _order_names(methods: Sequence[str]) -> list[str]:
-    return ["gating", *methods, "random"]
-
-
-def curve_names(methods: Sequence[str]) -> list[str]:
-    """All curves of a task for which these methods are compared with gating."""
-    return [*_order_names(methods), *_OFF]
 
 
 def measure_curves(
     model: Model,
     store: Store,
     atlas: Atlas,
-    run: Run,
     task: Prepared,
     methods: Sequence[str],
     draws: int,
     progress: Progress,
-    only: Only,
+    wanted: Collection[str],
 ) -> None:
-    """The curves that are asked for; when all are there, together."""
+    """The `wanted` curves of a task; `ALL_CURVES` puts them together."""
     name = task.name
-    seeds = atlas.seeds(name)
+    run, seeds = atlas.run(name), atlas.seeds(name)
     decides = {
         "algorithm": _ALGORITHM,
         "gating": run.identity,
@@ -85,21 +68,23 @@ def measure_curves(
         part: np.stack([_kept_and_dropped(order, counts, spec.shape, part == "random") for order in orders])
         for part, orders in rankings.items()
     }
-    parts |= dict(zip(_OFF, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True))
-    whole = is_asked(curve_step(name, ALL_CURVES), only)
-    asked = {part: gates for part, gates in parts.items() if whole or is_asked(curve_step(name, part), only)}
+    parts |= dict(
+        zip(OTHER_CURVES, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True)
+    )
+    whole = ALL_CURVES in wanted
+    asked = {part: gates for part, gates in parts.items() if whole or part in wanted}
     sizes = [gates[..., 0, 0].size for gates in asked.values()]
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for before, size, (part, gates) in zip(accumulate(sizes), sizes, asked.items(), strict=True):
 
         def told(done: int, all_sets: int, start: int = before - size, size: int = size) -> None:
             what = f"{name}: heads kept, taken away, switched off"
-            progress.heads(what, start + round(size * done / all_sets), sum(sizes))
+            progress(Update(what, start + round(size * done / all_sets), sum(sizes)))
 
         found[part] = _curve(model, store, task, part, gates, identity, told)
     if not whole:
         return
-    arrays = {part: found[part][0] for part in _OFF}
+    arrays = {part: found[part][0] for part in OTHER_CURVES}
     for side, part in enumerate(("keep", "drop")):
         arrays[part], arrays[f"{part}_right"] = (
             np.concatenate([found[method][kind][:, side] for method in rankings]) for kind in (0, 1)
@@ -114,7 +99,7 @@ def measure_curves(
     }
     store.write_note(validation_name(name), arrays, about)
     for part in parts:
-        store.drop_note(_curve_name(name, part))
+        store.drop_note(curve_name(name, part))
 
 
 def _labels(method: str, rankings: int) -> list[str]:
@@ -186,15 +171,6 @@ def _kept_and_dropped(
     return np.stack([kept_only(order, counts, shape), 1 - kept_only(taken, counts, shape)])
 
 
-def curve_path(task: str, part: str) -> Path:
-    return note_path(Path(), _curve_name(task, part))
-
-
-def _curve_name(task: str, part: str) -> str:
-    """Of the note that keeps the curve until all are there."""
-    return slug(f"curve {task} {part}")
-
-
 def _curve(
     model: Model,
     store: Store,
@@ -205,7 +181,7 @@ def _curve(
     told: Callable[[int, int], None],
 ) -> tuple[np.ndarray, np.ndarray]:
     """([..., row], [..., row]): losses and hits of gate sets [..., layer, head]; kept in the store."""
-    name = _curve_name(task.name, part)
+    name = curve_name(task.name, part)
     note = store.read_note(name)
     if note is None or note[1].get("identity") != identity:
         found = evaluate_sets(model, task.held_out, gates.reshape(-1, *gates.shape[-2:]), progress=told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,6 +55,17 @@ class HeadEffects:
     @property
     def rows(self) -> int:
         return len(self.per_row)
+
+    def facts(self) -> dict[str, Any]:
+        """What an atlas keeps of integrated gradients beside the effects; nothing for other methods."""
+        if self.points is None:
+            return {}
+        return {
+            "points": self.points,
+            "completeness_error": self.completeness_error,
+            "dtype": self.dtype,
+            "expected_error": self.expected_error,
+        }
 
     @property
     def completeness_error(self) -> float:

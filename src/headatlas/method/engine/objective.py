@@ -16,15 +16,13 @@ from headatlas.method.gating import GatingSettings, Stage
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["MARGIN", "STAGES", "Batch", "Contrast", "Objective", "Pressure", "heads_present"]
+__all__ = ["Batch", "Contrast", "Objective", "Pressure", "heads_present"]
 
-#: the two stages of a fit, and what is fitted in each
-STAGES = {"free": ("free",), "pressed": ("retain", "remove")}
 _STREAM = {"free": Stream.FREE, "pressed": Stream.PRESSED}
 #: which way the pressure goes
 _SIGN = {"free": 0.0, "retain": 1.0, "remove": -1.0}
 #: nats by which a forgotten row is at most made less likely than a retained one
-MARGIN = 5.0
+_MARGIN = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,4 +199,4 @@ class Contrast(Pressure):
 
     def loss(self, nll: Float[Tensor, "unit width"]) -> Float[Tensor, " unit"]:
         retain, forget = -nll[:, 0], -nll[:, 1]
-        return -retain + torch.clamp(forget - retain, min=-MARGIN)
+        return -retain + torch.clamp(forget - retain, min=-_MARGIN)
