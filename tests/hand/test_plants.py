@@ -11,6 +11,7 @@ import torch
 
 from headatlas.atlas import role_scores, roles_of
 from headatlas.method import evaluate
+from support.fitting import fitted_gates
 from support.plant_scores import (
     CLEAR,
     SEEDS,
@@ -18,7 +19,6 @@ from support.plant_scores import (
     by_effect,
     counts,
     findings,
-    fitted_gates,
     long_settings,
 )
 from support.plants import ANSWERS, EXCEPTIONS, FORMS, PLANTS, WORDS
@@ -39,7 +39,7 @@ def planted(name, form):
 
 @cache
 def gates(name, form):
-    return fitted_gates(planted(name, form), ALL[name], long_settings(updates=UPDATES))
+    return fitted_gates(planted(name, form), ALL[name].rows, long_settings(updates=UPDATES))
 
 
 @cache

@@ -23,8 +23,8 @@ from headatlas.method import (
     mediate,
 )
 from headatlas.method.engine import attribute as attribution
+from headatlas.method.engine import determinism
 from headatlas.method.engine import head_effects as effects
-from headatlas.method.engine import resources
 from headatlas.method.engine.ablate import STAND_INS, mean_outputs, partners
 from headatlas.method.engine.attribute import _Points
 from headatlas.method.engine.mediate import corrupted_rows
@@ -475,7 +475,7 @@ def test_a_pass_that_failed_is_freed_before_the_next(llama, monkeypatch):
             raise RuntimeError("this operation has no deterministic implementation")
         return plain(model, batch)
 
-    monkeypatch.setattr(resources, "allow_any_order", lambda error: "deterministic" in str(error))
+    monkeypatch.setattr(determinism, "allow_any_order", lambda error: "deterministic" in str(error))
     monkeypatch.setattr(attribution, "row_nll", needs_any_order)
     attribute(llama, some_rows())
     assert alive and not any(alive)

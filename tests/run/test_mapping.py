@@ -20,7 +20,6 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import seed_blocks_text
-from headatlas.run import contrasting
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, small_run, write_task
 from support.tiny import build_tiny
@@ -411,16 +410,11 @@ def test_contrasts_measure_no_figures_that_nobody_sees(model, tmp_path):
     assert not [key for key in {**baseline, **facts} if "known" in key]
 
 
-def test_contrast_fits_seeds_in_blocks_of_five(tmp_path, monkeypatch):
-    blocks = []
-
-    class Watched(contrasting.ContrastFit):
-        def __init__(self, model, retain, forget, settings, sets, starts, **options):
-            blocks.append([seed for seed, _ in sets])
-            super().__init__(model, retain, forget, settings, sets, starts, **options)
-
-    monkeypatch.setattr(contrasting, "ContrastFit", Watched)
+def test_contrast_fits_seeds_in_blocks_of_five(tmp_path):
     keep, lose = (write_task(tmp_path / f"{name}.jsonl", seed=seed) for seed, name in enumerate("ab"))
     atlas = contrast_heads(small_model(), str(keep), str(lose), seeds=7, updates=2, batch=4)
-    assert blocks == [[0, 1, 2, 3, 4], [5, 6]] and atlas.seeds("a without b", "contrast") == list(range(7))
+    fits = [atlas.fit("a without b", seed, "retain", "contrast") for seed in range(7)]
+    blocks = [[0, 1, 2, 3, 4]] * 5 + [[5, 6]] * 2
+    assert [fit.facts["seeds_together"] for fit in fits] == blocks
+    assert atlas.seeds("a without b", "contrast") == list(range(7))
     assert {"retain_gain", "forget_gain"} <= set(atlas.run("a without b", "contrast").baseline)

@@ -104,13 +104,13 @@ class Fitter:
         cost = {
             "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
             "tokens": tokens // len(fit.sets),
-            "tokens_per_pass": fit.budget,
-            "compiled": bool(fit.compiler),
+            "tokens_per_pass": fit.runner.budget,
+            "compiled": bool(fit.runner.compiler),
             # Neighbors in a pass change how a seed's numbers are rounded, and the fit amplifies that.
             "seeds_together": sorted({seed for seed, _ in fit.sets}),
             "made_with": made_with(self.model),
         }
-        if fit.any_order:
+        if fit.runner.any_order:
             self._note(
                 f"{run.task}: the model has an operation that adds up in no fixed order on this device; the "
                 "last digits of its gates may differ from run to run"

@@ -21,7 +21,7 @@ from headatlas.atlas import (
     describe_corruption,
 )
 from headatlas.core import Note, Progress, Update
-from headatlas.method import RowTable, draw
+from headatlas.method import RowTable, Stream, draw
 from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
 from headatlas.request.map_request import MapRequest
@@ -232,7 +232,7 @@ def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
 def _drawn(task: Prepared, items: int, seed: int) -> np.ndarray:
     """The training rows that a seed draws."""
     distinct = np.array(_distinct_indices(task))
-    return distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, 11)]
+    return distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, Stream.EFFECTS)]
 
 
 def _distinct_rows(task: Prepared) -> list[Row]:

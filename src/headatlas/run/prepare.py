@@ -16,7 +16,7 @@ import torch
 from headatlas._version import __version__
 from headatlas.atlas import Run
 from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
-from headatlas.method import GatingSettings, Outcome, draw, evaluate
+from headatlas.method import GatingSettings, Outcome, Stream, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
@@ -112,7 +112,7 @@ def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
     seen: set[tuple[int, ...]] = set()
     drawn: Counter[int] = Counter()
     ranked: list[tuple[int, int]] = []
-    for index in draw(len(rows), len(rows), 0, 0, 9) if rows else []:  # records may come sorted
+    for index in draw(len(rows), len(rows), 0, 0, Stream.CHOICE) if rows else []:  # records may come sorted
         question = rows[index].ids if by_target else rows[index].prompt
         if question not in seen:
             seen.add(question)

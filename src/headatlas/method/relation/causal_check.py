@@ -20,7 +20,8 @@ import xarray as xr
 
 from headatlas.core import Head, RequestError
 from headatlas.method.engine.head_effects import gates_without
-from headatlas.method.engine.likelihood import require_finite, with_room
+from headatlas.method.engine.likelihood import require_finite
+from headatlas.method.engine.memory import with_room
 from headatlas.method.engine.rows import RowTable
 from headatlas.method.relation.scorer import relations_for
 from headatlas.model import Model, eval_mode
