@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from headatlas.atlas import Atlas
 
 __all__ = ["method_label", "method_looks", "method_unit"]
 
-Look = tuple[str, str | tuple[int, tuple[int, ...]]]  # colour, dash
+Dash = str | tuple[int, tuple[int, ...]]
+Look = tuple[str, Dash]  # colour, dash
 
 _DASHED, _DOTTED = (0, (4, 2)), (0, (1, 1))
 #: gating stands out; the others differ in colour and dash, so that they can be told apart in grey as well
@@ -24,9 +24,9 @@ _LOOKS: dict[str, Look] = {
     "random": ("#999999", "-"),
 }
 #: of the methods of plugins, in turn
-_OTHERS: list[Look] = [
-    (colour, dash) for dash, colour in product(("-", _DASHED, _DOTTED), ("#cc79a7", "#e69f00", "#56b4e9"))
-]
+_OTHER_COLOURS: tuple[str, ...] = ("#cc79a7", "#e69f00", "#56b4e9")
+_OTHER_DASHES: tuple[Dash, ...] = ("-", _DASHED, _DOTTED)
+_OTHERS: list[Look] = [(colour, dash) for dash in _OTHER_DASHES for colour in _OTHER_COLOURS]
 
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
