@@ -132,9 +132,8 @@ def test_every_kind_of_plot(atlas, tmp_path, kind):
     folder, _ = atlas
     for form, start in (("pdf", b"%PDF"), ("svg", b"<?xml")):
         path = tmp_path / f"x.{form}"
-        result = headatlas(
-            "plot", folder, "--kind", kind, "--out", path, "--colours", "safe", "--label", "(b)"
-        )
+        colours = () if kind == "trajectories" else ("--colours", "safe")
+        result = headatlas("plot", folder, "--kind", kind, "--out", path, *colours, "--label", "(b)")
         assert result.returncode == 0, result.stderr
         assert path.read_bytes().startswith(start)
 
@@ -151,12 +150,13 @@ def test_wrong_plots(atlas, tmp_path, here):
     for kind in ("score", "effects", "trajectories", "imported"):
         for value in ("0", "0.5", "nan"):
             wrong = here("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
-            assert fails(wrong, "--threshold is for --kind categories, agreement, stability")
+            assert fails(wrong, "--threshold is for --kind agreement, stability, categories")
     assert not (tmp_path / "x.png").exists()
     assert fails(here("plot", folder, "--task", "sums"), "words")
     assert fails(here("plot", folder, "--colours", "loud"), "safe")
     assert fails(here("plot", tmp_path), "is no atlas")
     assert fails(here("plot", folder, "--score", "interference"), "--score is for --kind score")
+    assert fails(here("plot", folder, "--kind", "effects", "--colours", "safe"), "effects has no use for it")
     assert fails(here("plot", folder, "--format", "pdf", "--out", tmp_path / "x.png"), "does not fit")
 
 
