@@ -13,6 +13,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 
+from support.shapes import ShapeError, check_shapes
+
+check_shapes()
+
 #: Tests that CI cannot run, and why.
 MAY_SKIP_IN_CI = {
     "tests/house/test_dependencies.py::test_nothing_with_a_known_hole": "asks a service on the network",
@@ -41,6 +45,13 @@ def pytest_make_collect_report(collector):
     if report.skipped and os.environ.get("CI") == "true":
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} was skipped in CI: {report.longrepr}"
+
+
+@pytest.fixture(autouse=True)
+def shapes_are_as_annotated():
+    yield
+    errors, ShapeError.errors[:] = list(ShapeError.errors), []
+    assert not errors, errors[0]
 
 
 def pytest_report_header(config):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from headatlas.method.attribution import MOST_POINTS, TOLERANCE
     from headatlas.method.engine.ablate import STAND_INS, ablate
-    from headatlas.method.engine.attribute import MOST_POINTS, TOLERANCE, attribute, integrate
+    from headatlas.method.engine.attribute import attribute, integrate
     from headatlas.method.engine.gate_fit import FitResult, GateFit, Step, random_starts
     from headatlas.method.engine.head_effects import HeadEffects
     from headatlas.method.engine.likelihood import Outcome, evaluate, evaluate_sets, kept_only, row_nll
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         Stage,
         resolve,
     )
+    from headatlas.method.method import METHODS, EffectOptions, Method
     from headatlas.method.relation.causal_check import CausalCheck, causal_check, questions
     from headatlas.method.relation.in_text import TEMPLATES
     from headatlas.method.relation.salient import Salient, salient_operations
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from headatlas.method.relation.source_choice import SourceChoice, choose_source
 
 __all__ = [
+    "METHODS",
     "MOST_POINTS",
     "OBJECTIVES",
     "PRESETS",
@@ -48,10 +51,12 @@ __all__ = [
     "CausalCheck",
     "Contrast",
     "Corruption",
+    "EffectOptions",
     "FitResult",
     "GateFit",
     "GatingSettings",
     "HeadEffects",
+    "Method",
     "Objective",
     "Outcome",
     "Pass",
@@ -92,22 +97,25 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "MOST_POINTS": "headatlas.method.engine.attribute",
+        "METHODS": "headatlas.method.method",
+        "MOST_POINTS": "headatlas.method.attribution",
         "OBJECTIVES": "headatlas.method.gating",
         "PRESETS": "headatlas.method.gating",
         "STAGES": "headatlas.method.gating",
         "STAND_INS": "headatlas.method.engine.ablate",
         "TARGETS_PER_BATCH": "headatlas.method.gating",
         "TEMPLATES": "headatlas.method.relation.in_text",
-        "TOLERANCE": "headatlas.method.engine.attribute",
+        "TOLERANCE": "headatlas.method.attribution",
         "Batch": "headatlas.method.engine.objective",
         "CausalCheck": "headatlas.method.relation.causal_check",
         "Contrast": "headatlas.method.engine.objective",
         "Corruption": "headatlas.method.engine.mediate",
+        "EffectOptions": "headatlas.method.method",
         "FitResult": "headatlas.method.engine.gate_fit",
         "GateFit": "headatlas.method.engine.gate_fit",
         "GatingSettings": "headatlas.method.gating",
         "HeadEffects": "headatlas.method.engine.head_effects",
+        "Method": "headatlas.method.method",
         "Objective": "headatlas.method.engine.objective",
         "Outcome": "headatlas.method.engine.likelihood",
         "Pass": "headatlas.method.engine.rows",

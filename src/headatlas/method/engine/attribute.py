@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from headatlas.core import RequestError
+from headatlas.method.attribution import MOST_POINTS, TOLERANCE
 from headatlas.method.engine.determinism import fit_conditions, with_any_order
 from headatlas.method.engine.head_effects import HeadEffects, HeadsDone, summed_up
 from headatlas.method.engine.likelihood import evaluate, require_finite, row_nll
@@ -29,12 +30,8 @@ from headatlas.method.engine.rows import RowTable
 from headatlas.model import Model, is_dtype_error, single_precision
 from headatlas.task import Row
 
-__all__ = ["MOST_POINTS", "TOLERANCE", "attribute", "integrate"]
+__all__ = ["attribute", "integrate"]
 
-#: `integrate` stops when the expected error of the sum over heads is this share of the whole effect
-TOLERANCE = 0.02
-#: or when it has used so many points per row
-MOST_POINTS = 2048
 #: intervals that it starts with
 _INTERVALS = 16
 #: rows whose points are in memory at a time
