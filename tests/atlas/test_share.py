@@ -57,6 +57,40 @@ def test_there_and_back(atlas, tmp_path):
         unpack_atlas(file, found)
 
 
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [("/home/me/model", False), ("C:\\models\\mine", False), ("org/model", True), ("smollm2", True)],
+)
+def test_local_paths_are_not_shared(tmp_path, monkeypatch, source, kept):
+    """Neither packed nor uploaded; all else of the request is."""
+    from headatlas.atlas import Run
+
+    request = {
+        "model": {"source": source, "dtype": "float32"},
+        "tasks": [{"name": "mine", "spec": {"name": "mine"}, "folder": "/home/me/tasks"}],
+    }
+    root, seen = tmp_path / "atlas", {}
+    with Store.writing(root, spec_of(1)) as store:
+        store.add(Run("gating", "mine", "id", request=request))
+    shared = [unpack_atlas(pack_atlas(root, tmp_path / "atlas.zip"), tmp_path / "unpacked")]
+
+    def upload(self, *, folder_path, **_):
+        shutil.copytree(folder_path, tmp_path / "uploaded")
+        seen["uploaded"] = True
+
+    monkeypatch.setattr(HfApi, "create_repo", lambda *_, **__: SimpleNamespace(repo_id="me/atlas"))
+    monkeypatch.setattr(HfApi, "repo_info", lambda *_, **__: SimpleNamespace(private=True))
+    monkeypatch.setattr(HfApi, "upload_folder", upload)
+    upload_atlas(root, "me/atlas")
+    shared.append(tmp_path / "uploaded")
+    assert seen["uploaded"] and "/home/me/tasks" in (root / "atlas.json").read_text()
+    for folder in shared:
+        (run,) = Store.open(folder).runs.values()
+        assert run.request["model"] == {"dtype": "float32", **({"source": source} if kept else {})}
+        assert run.request["tasks"] == [{"name": "mine", "spec": {"name": "mine"}}]
+        assert "/home/me" not in (folder / "atlas.json").read_text()
+
+
 def test_links_are_not_packed(atlas, tmp_path):
     copy, secret = tmp_path / "atlas", tmp_path / "secret"
     shutil.copytree(atlas, copy)

@@ -7,11 +7,13 @@ and can be opened as an atlas, or not at all.
 
 from __future__ import annotations
 
+import json
 import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
@@ -22,6 +24,7 @@ from headatlas.core import (
     RequestError,
     StoreError,
     first_line,
+    parse_json,
     staged_folder,
     write_whole,
     writing,
@@ -49,10 +52,32 @@ def pack_atlas(folder: str | Path, file: str | Path) -> Path:
             for path in result_files(root):
                 member = zipfile.ZipInfo(path.relative_to(root).as_posix(), _TIME)
                 member.external_attr = 0o100644 << 16
-                packed.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED)
+                packed.writestr(member, _shared(path), zipfile.ZIP_DEFLATED)
 
     write_whole(target, write)
     return target
+
+
+def _shared(path: Path) -> bytes:
+    """A file of an atlas as it leaves this machine: without the paths where its model and tasks lie here."""
+    data = path.read_bytes()
+    if path.name != ATLAS:
+        return data
+    atlas = parse_json(data)
+    for run in atlas["runs"]:
+        request = run.get("request", {})
+        for task in request.get("tasks", ()):
+            task.pop("folder", None)
+        model = request.get("model", {})
+        if _is_path(str(model.get("source", ""))):
+            del model["source"]
+    return json.dumps(atlas, indent=1, ensure_ascii=False).encode()
+
+
+def _is_path(source: str) -> bool:
+    """True for an absolute path of any system."""
+    kinds: tuple[type[PurePath], ...] = (PurePosixPath, PureWindowsPath)
+    return any(kind(source).is_absolute() for kind in kinds)
 
 
 def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
@@ -88,21 +113,26 @@ def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revisio
 
     root = Path(folder)
     open_atlas(root)
-    list(result_files(root))  # no links
+    files = list(result_files(root))  # no links
     hub = HfApi(library_name="headatlas")
     try:
         made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
         if private and hub.repo_info(made.repo_id, repo_type="dataset").private is False:
             raise RequestError(f"{repo} is there already, for all to see; --public says that this is meant.")
-        hub.upload_folder(
-            repo_id=made.repo_id,
-            repo_type="dataset",
-            folder_path=root,
-            revision=revision,
-            allow_patterns=_patterns(),
-            delete_patterns=_patterns(),
-            commit_message="An atlas of attention heads, made by headatlas",
-        )
+        with TemporaryDirectory() as copy:
+            for path in files:
+                target = Path(copy) / path.relative_to(root)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(_shared(path))
+            hub.upload_folder(
+                repo_id=made.repo_id,
+                repo_type="dataset",
+                folder_path=Path(copy),
+                revision=revision,
+                allow_patterns=_patterns(),
+                delete_patterns=_patterns(),
+                commit_message="An atlas of attention heads, made by headatlas",
+            )
     except HFValidationError as error:
         raise RequestError(f"{repo!r} is no name of a repository: {first_line(error)}") from None
     except HeadatlasError:
