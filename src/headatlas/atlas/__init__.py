@@ -1,29 +1,19 @@
 """Scores -> statements: roles, agreement over seeds; and the store on disk. No torch here."""
 
-from headatlas.atlas.agreement import (
-    Summary,
-    always,
-    any_seed,
-    seed_correlation,
-    summarise,
-)
+from headatlas.atlas.agreement import Summary
 from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
-from headatlas.atlas.card import (
-    ContrastOfHead,
-    EffectOfHead,
-    HeadCard,
-    ImportedOfHead,
-    RelationOfHead,
-    SalientToken,
-    TaskOfHead,
-    plain_label,
-)
-from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
+from headatlas.atlas.categories import categories, category_words
 from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
-from headatlas.atlas.contrasts import ContrastSummary, contrasts_of, summarize_contrast
-from headatlas.atlas.effect_summary import COMPLETE, clustered_error, corruptions, describe_corruption
+from headatlas.atlas.contrasts import ContrastSummary, contrast_by_seed, contrasts_of, summarize_contrast
+from headatlas.atlas.effect_summary import (
+    COMPLETE,
+    EffectSummary,
+    clustered_error,
+    corruptions,
+    describe_corruption,
+)
 from headatlas.atlas.export import write_table, write_text
-from headatlas.atlas.finding import TOPICS, Finding, plural
+from headatlas.atlas.finding import TOPICS, Finding, find, plural
 from headatlas.atlas.finding.doubts import (
     Doubt,
     chance_doubt,
@@ -34,7 +24,7 @@ from headatlas.atlas.finding.doubts import (
     seed_blocks_text,
     validation_doubts,
 )
-from headatlas.atlas.finding.role_findings import find
+from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead
 from headatlas.atlas.imported import (
     imported_effects,
     mean_of_seeds,
@@ -56,18 +46,20 @@ from headatlas.atlas.layout import (
 )
 from headatlas.atlas.merge import gathering, put_in_order
 from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
-from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
-from headatlas.atlas.roles import SCORES, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
+from headatlas.atlas.report import SUFFICIENCY_WORDS, Report
+from headatlas.atlas.roles import SCORES, role_scores, roles_of
+from headatlas.atlas.selection import choose_gates
 from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
-from headatlas.atlas.stability import HALVES, HalfOverlap, by_seeds, half_overlap, retest
+from headatlas.atlas.stability import Stability, by_seeds, half_overlap, retest
 from headatlas.atlas.store import Store, is_sound_file
 from headatlas.atlas.table_import import import_table
-from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
+from headatlas.atlas.validation import ORDERS, SHARES, Validation, validation_name
+from headatlas.core import IMPLEMENTS, THRESHOLD
 
 __all__ = [
     "BINS",
     "COMPLETE",
-    "HALVES",
     "IMPLEMENTS",
     "ORDERS",
     "SCHEMA",
@@ -78,44 +70,44 @@ __all__ = [
     "TOPICS",
     "Atlas",
     "Comparison",
-    "ContrastOfHead",
     "ContrastSummary",
     "Doubt",
     "EffectMap",
-    "EffectOfHead",
+    "EffectSummary",
     "Finding",
     "Fit",
-    "HalfOverlap",
     "HeadCard",
-    "ImportedOfHead",
     "Interval",
     "ItemEffects",
     "RelationOfHead",
+    "RelationSummary",
+    "Report",
     "Run",
     "SalientToken",
     "ScoreMap",
+    "Stability",
     "Store",
     "Summary",
     "TaskOfHead",
     "Validation",
-    "always",
-    "any_seed",
     "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
     "chance_doubt",
+    "choose_gates",
     "clustered_error",
     "compare_atlases",
+    "contrast_by_seed",
     "contrast_doubts",
     "contrasts_of",
     "corruptions",
+    "count_categories",
     "describe_corruption",
     "doubts",
     "download_atlas",
     "effect_doubts",
     "effect_path",
-    "faithfulness",
     "find",
     "fit_path",
     "gathering",
@@ -130,24 +122,21 @@ __all__ = [
     "note_path",
     "open_atlas",
     "pack_atlas",
-    "plain_label",
     "plural",
     "put_in_order",
     "reading_words",
     "relations_of_one_origin",
-    "report_markdown",
     "require_atlas",
     "retest",
     "role_scores",
     "roles_of",
     "score_path",
     "seed_blocks_text",
-    "seed_correlation",
     "seeds_given",
     "shared_tasks",
     "slug",
-    "summarise",
     "summarize_contrast",
+    "summarize_relations",
     "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",

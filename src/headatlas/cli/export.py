@@ -12,6 +12,7 @@ from rich.table import Table
 
 from headatlas.cli.loading import load_mapped, task_or_name
 from headatlas.cli.options import AsJson, Device, Revision, TrustRemoteCode, TrustTaskCode
+from headatlas.core import THRESHOLD
 
 __all__ = ["export"]
 
@@ -32,7 +33,7 @@ def export(
     seed: Annotated[
         int | None, typer.Option(help="The gates of this seed (default: the mean over the seeds).")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="From which score on a head interferes.")] = 0.5,
+    threshold: Annotated[float, typer.Option(help="From which score on a head interferes.")] = THRESHOLD,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove key/value groups of which all heads are off.")
     ] = False,
@@ -58,7 +59,8 @@ def export(
     atlas = open_atlas(folder)
     own = task in atlas.tasks and "imported_from" in atlas.run(task).task_facts
     chosen = task if own else task_or_name(task, trust_task_code)
-    from headatlas.export import choose_gates, export_model, require_export  # brings torch
+    from headatlas.atlas import choose_gates
+    from headatlas.export import export_model, require_export  # brings torch
     from headatlas.run import mapped_revision
 
     ready = require_export(atlas, chosen, out, gates, hard, seed, items, threshold)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from headatlas.cli.options import AsJson
 from headatlas.cli.progress import counted
-from headatlas.core import IMPORTED, NOT_IMPORTED
+from headatlas.core import IMPORTED, NOT_IMPORTED, THRESHOLD
 
 if TYPE_CHECKING:
     from headatlas.atlas import HeadCard
@@ -111,7 +111,8 @@ def _show(console: Console, card: HeadCard) -> None:
         ]
         _print_rows(console, ("contrast", "open", "gate"), contrasts, numbers=1)
         console.print(
-            "[dim]gate: mean over seeds, open from 0.5; a shut head serves the task to forget, or none[/]"
+            f"[dim]gate: mean over seeds, open from {THRESHOLD:g}; a shut head serves the task to forget, or "
+            "none[/]"
         )
     if card.relations:
         scored = [one for one in card.relations if one.score > 0]

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.cli.effects import show_effects
 from headatlas.cli.loading import executor_named, introduced, load_shown
 from headatlas.cli.options import (
     Address,
@@ -30,13 +29,22 @@ from headatlas.cli.options import (
     TrustTaskCode,
 )
 from headatlas.cli.progress import ShownProgress, counted, saved_in
-from headatlas.core import METHODS, method_named
+from headatlas.core import EFFECT_METHODS, METHODS, method_named
 
 if TYPE_CHECKING:
     from headatlas import Model, Ray, Task
-    from headatlas.atlas import Doubt, Interval, Summary
+    from headatlas.atlas import Doubt, EffectSummary, Interval, Summary
 
-__all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
+__all__ = ["map_", "show_doubts", "show_effects", "show_held_out", "show_map", "show_summary"]
+
+#: heads that are named on each side
+_NAMED = 6
+#: what `whole` is
+_WHOLE = {
+    "ablate": "all heads replaced at once",
+    "attribute": "all heads shut",
+    "mediate": "what the corruption costs",
+}
 
 
 def map_(
@@ -129,7 +137,6 @@ def show_map(
 ) -> None:
     """Fit with a bar, then say what came out; `asked` changes the preset."""
     from headatlas import map_heads
-    from headatlas.atlas import doubts
     from headatlas.method import resolve
 
     settings = resolve(preset, **asked)
@@ -145,7 +152,7 @@ def show_map(
         given = {"preset": preset, "max_tokens": max_tokens, "executor": executor, **asked}
         atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
     summaries = [atlas.summary(one.name) for one in tasks]
-    doubtful = {one.name: doubts(atlas, one.name) for one in tasks}
+    doubtful = {one.name: atlas.doubts(one.name) for one in tasks}
     if as_json:
         shown = [
             {**summary.to_json(), "doubts": [doubt.to_json() for doubt in doubtful[summary.task]]}
@@ -233,3 +240,64 @@ def show_held_out(console: Console, summary: Summary) -> None:
         lines += [f"({about})"] if about else []
         for place, line in enumerate(lines):
             console.print(f"  {title if place == 0 else '':<8} {line}")
+
+
+def show_effects(
+    loaded: Model | str,
+    tasks: Sequence[Task],
+    method: str,
+    out: str,
+    *,
+    resume: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Measure, then say which heads help most and which hurt most."""
+    from headatlas import map_heads
+
+    console = Console(soft_wrap=True, highlight=False)
+    if not as_json:
+        console.print(f"{introduced(loaded)}; {method}: {EFFECT_METHODS[method]}")
+    with ShownProgress(
+        as_json, tasks=[one.name for one in tasks], out=saved_in(out, given.get("executor"))
+    ) as progress:
+        atlas = map_heads(loaded, tasks, method=method, out=out, resume=resume, progress=progress, **given)
+    summaries = [atlas.effect_summary(task.name, method) for task in tasks]
+    if as_json:
+        found = [summary.to_json() for summary in summaries]
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": found}))
+        return
+    for summary in summaries:
+        _show_effect(console, summary)
+    if any(each.error is not None for summary in summaries for each in summary.heads):
+        counts = [summary.distinct_items for summary in summaries]
+        over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
+        console.print(f"[dim]  ± standard error over {over}[/]")
+
+
+def _show_effect(console: Console, summary: EffectSummary) -> None:
+    console.print(
+        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')} of "
+        f"{counted(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
+        f"{' with corrupted prompts' if summary.method == 'mediate' else ''}"
+    )
+    for word, heads in zip(("helps", "hurts"), summary.strongest(_NAMED), strict=True):
+        texts = [f"{each.head} {each.effect:+.3f}{_error(each.error)}" for each in heads]
+        lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
+        for number, line in enumerate(lines):
+            console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
+    kind = summary.method.partition("-")[0]
+    console.print(f"  {_WHOLE[kind]}: {summary.whole:+.2f} nats")
+    if summary.corruption is not None:
+        console.print(f"  {summary.corruption}")
+    if summary.completeness_error is not None:
+        console.print(
+            f"  the effects sum to {summary.sum:+.2f}, completeness error "
+            f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"
+        )
+    for doubt in summary.doubts:
+        console.print(f"  [yellow]doubtful[/]: {escape(doubt.text)}")
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ± {value:.3f}"

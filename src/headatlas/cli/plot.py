@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from headatlas.core import IMPLEMENTS
+
 __all__ = ["plot"]
 
 _OF_TASKS = (
@@ -42,7 +44,8 @@ def plot(
         str | None, typer.Option(help="For categories, relations: promote, suppress or both.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="For categories (0.15), agreement, stability: the score that counts.")
+        float | None,
+        typer.Option(help=f"For categories ({IMPLEMENTS:g}), agreement, stability: the score that counts."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",

@@ -1,6 +1,6 @@
 """Words that every room shares: errors, axes, heads, provenance. Imports no other room."""
 
-from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, ROLES
+from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, IMPLEMENTS, ROLES, THRESHOLD
 from headatlas.core.errors import (
     AtlasError,
     FitError,
@@ -15,7 +15,7 @@ from headatlas.core.errors import (
     UnknownNameError,
 )
 from headatlas.core.files import as_others_are
-from headatlas.core.head import Head
+from headatlas.core.head import Head, ranked
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
@@ -28,10 +28,12 @@ __all__ = [
     "DIRECTIONS",
     "EFFECT_METHODS",
     "FITS",
+    "IMPLEMENTS",
     "IMPORTED",
     "METHODS",
     "NOT_IMPORTED",
     "ROLES",
+    "THRESHOLD",
     "AtlasError",
     "FitError",
     "GateError",
@@ -49,6 +51,7 @@ __all__ = [
     "escape_unprintable",
     "method_named",
     "parse_json",
+    "ranked",
     "relation_words",
     "require_path",
     "require_share",

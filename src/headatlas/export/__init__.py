@@ -1,6 +1,6 @@
 """How an atlas leaves for other programs: an ordinary checkpoint with gates folded in."""
 
-from headatlas.export.checkpoint import choose_gates, export_model, require_export
+from headatlas.export.checkpoint import export_model, require_export
 from headatlas.export.checkpoint_card import Exported
 
-__all__ = ["Exported", "choose_gates", "export_model", "require_export"]
+__all__ = ["Exported", "export_model", "require_export"]

@@ -17,9 +17,10 @@ import torch
 from transformers import GenerationConfig, PreTrainedModel
 
 from headatlas._version import __version__
-from headatlas.atlas import Atlas, open_atlas
+from headatlas.atlas import Atlas, choose_gates, open_atlas
 from headatlas.atlas.interval import Interval, jackknife, jackknife_spread, spread_interval
 from headatlas.core import (
+    THRESHOLD,
     AtlasError,
     FitError,
     ModelRefusedError,
@@ -40,7 +41,7 @@ from headatlas.run.prepare import Prepared, read_rows
 from headatlas.run.requests import require_same
 from headatlas.task import Task, load_task
 
-__all__ = ["GATES", "choose_gates", "export_model", "require_export"]
+__all__ = ["GATES", "export_model", "require_export"]
 
 #: which gates are folded in
 GATES = ("always", "retain", "remove")
@@ -56,7 +57,7 @@ def export_model(
     hard: float | None = None,
     seed: int | None = None,
     prune: bool = False,
-    threshold: float = 0.5,
+    threshold: float = THRESHOLD,
     model: Model | str | Path | PreTrainedModel | None = None,
     items: int = HELD_OUT,
     force: bool = False,
@@ -251,7 +252,7 @@ def require_export(
     hard: float | None,
     seed: int | None,
     items: int = HELD_OUT,
-    threshold: float = 0.5,
+    threshold: float = THRESHOLD,
 ) -> Task:
     """The task; what can be said before a model is loaded."""
     if gates not in GATES:
@@ -287,29 +288,6 @@ def require_export(
     if place.exists() or place.is_symlink():
         raise RequestError(f"{place} is there already; give a folder that is not.")
     return chosen
-
-
-def choose_gates(
-    atlas: Atlas,
-    task: str,
-    gates: str = "always",
-    hard: float | None = None,
-    seed: int | None = None,
-    threshold: float = 0.5,
-) -> np.ndarray:
-    """[layer, head]: what is folded in; NaN where there is no head."""
-    if gates == "always":
-        interferes = atlas.always(task)["interference"].values
-        if not (interferes >= threshold).any():
-            raise AtlasError(
-                f"{task}: no head interferes in every seed (threshold {threshold}); --gates retain folds in "
-                "what the fit found best."
-            )
-        values: np.ndarray = np.where(np.isnan(interferes), np.nan, interferes < threshold)
-        return values
-    found = atlas.gates(task).sel(fit=gates)
-    values = (found.mean("seed") if seed is None else found.sel(seed=seed)).values.astype(np.float64)
-    return values if hard is None else np.where(np.isnan(values), np.nan, values >= hard)
 
 
 def _require_same_model(atlas: Atlas, model: Model) -> None:
