@@ -58,11 +58,7 @@ def findings_of(atlas, heads, categories, permutations=PERMUTATIONS):
         *depth(atlas, heads, "first", permutations),
         *columns(heads, always, "task", "first", permutations),
         *(first_layer(heads, name, chosen, permutations) for name, chosen in sets.items()),
-        *(
-            one
-            for name, chosen in sets.items()
-            for one in columns(heads, chosen, "category", name, permutations)
-        ),
+        *(one for name, some in sets.items() for one in columns(heads, some, "category", name, permutations)),
         several_categories(heads, list(categories.values()), permutations),
         *shared_heads(atlas, heads, *TASKS, THRESHOLD, permutations),
         *mediated(atlas, heads, "first", permutations),

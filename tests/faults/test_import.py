@@ -482,7 +482,7 @@ def test_a_column_to_average_may_be_given_as_text(tmp_path):
 def test_an_atlas_may_be_given_as_its_folder(tmp_path):
     lines = pd.concat([task_lines()[0], task_lines()[0].assign(method="mediate")])
     folder = tmp_path / "atlas"
-    atlas = import_table(lines, folder)
+    import_table(lines, folder)
     assert plot_imported(folder) is not None and plot_effects(str(folder)) is not None
     write_page(folder, tmp_path / "a.html")
     gates = pd.concat([lines.assign(method="", fit=fit, score=0.5) for fit in ("retain", "remove")])

@@ -52,15 +52,7 @@ def test_values_that_do_not_vary_have_no_interval():
     assert t_interval([0.3, 0.3, 0.3]) == Interval(pytest.approx(0.3))
     assert spread_interval(0.3, [Spread(0.0, 2), Spread(0.0, 11)]) == Interval(0.3)
     assert jackknife(12, lambda index: 0.3) == Interval(0.3)
-    assert bootstrap(12, lambda index: 0.3, draws=50) == Interval(0.3)
     assert spread_interval(0.3, [Spread(0.0, 2), Spread(0.01, 11)]).low < 0.3
-
-
-def test_the_bootstrap_of_what_is_not_always_defined():
-    """The range of four values is NaN where fewer than three of them are drawn."""
-    values = np.arange(4.0)
-    some = bootstrap(4, lambda places: np.nan if len(set(places)) < 3 else float(np.ptp(values[places])))
-    assert (some.mean, some.low, some.high) == (3, 2, 3)
 
 
 def test_an_interval_over_layers_against_scipy():

@@ -194,12 +194,8 @@ def columns(heads: Heads, chosen: np.ndarray, kind: str, subject: str, permutati
     null = concentration(chosen[orders].astype(float) @ is_column)
     value, best = float(concentration(counts)), int(counts.argmax())
     p = None if np.ptp(null) == 0 else tail_p(value, null, "more")
-    numbers: dict[str, Any] = {
-        "column": best,
-        "heads_in_column": int(counts[best]),
-        "heads": int(chosen.sum()),
-    }
-    return [Finding.of("columns", kind, subject, value, p, subject=subject, **numbers)]
+    numbers: dict[str, Any] = {"subject": subject, "column": best, "heads_in_column": int(counts[best])}
+    return [Finding.of("columns", kind, subject, value, p, **numbers, heads=int(chosen.sum()))]
 
 
 def both_roles(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
