@@ -155,8 +155,8 @@ def compare_atlases(
     counted = dict(sorted(counted.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]])))
     seeds = [atlas.roles(name, threshold) for atlas, name in zip(atlases, tasks, strict=True)]
     agreement = _Agreement(*seeds)
-    importance = [atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True)]
-    changed = ranked(np.abs(importance[1] - importance[0]))[:_NAMED]
+    here, elsewhere = (atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True))
+    changed = ranked(np.abs(elsewhere - here))[:_NAMED]
     return Comparison(
         names=names,
         tasks=tasks,
@@ -169,7 +169,6 @@ def compare_atlases(
         between=agreement.between,
         changed=[
             (str(head), float(here[head.layer, head.head]), float(elsewhere[head.layer, head.head]))
-            for here, elsewhere in [importance]
             for head in changed
         ],
         profiles=profiles,
