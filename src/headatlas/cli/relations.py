@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headatlas import Atlas, Model, Relation
     from headatlas.atlas import RelationSummary
 
-__all__ = ["relations", "show_relations"]
+__all__ = ["relations", "show_relations", "show_summaries"]
 
 #: columns of a terminal that has room for all of them
 _WIDE = 82
@@ -140,7 +140,7 @@ def show_relations(
         found = {"atlas": out, "relations": rows, "heads": count_categories(atlas)}
         typer.echo(json.dumps({**found, "causal": atlas.causal_checks()}))
         return
-    _show(console, atlas, summaries)
+    show_summaries(console, atlas, summaries)
     _show_left_out(console, summaries, atlas, name_left_out)
     for check in atlas.causal_checks():
         _show_causal(console, check)
@@ -206,7 +206,8 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     show_table(console, table)
 
 
-def _show(console: Console, atlas: Atlas, summaries: list[RelationSummary]) -> None:
+def show_summaries(console: Console, atlas: Atlas, summaries: list[RelationSummary]) -> None:
+    """The best heads of each relation, then how many heads have which category."""
     from headatlas.atlas import count_categories
 
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
