@@ -22,7 +22,7 @@ from headatlas.atlas import (
 from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.effect_summary import pool_effects
 from headatlas.atlas.interval import jackknife, t_interval
-from headatlas.atlas.roles import THRESHOLD
+from headatlas.core import THRESHOLD
 from headatlas.export.checkpoint import _nll_change
 from headatlas.run.prepare import _group_error
 from support.atlases import spec_of

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from cli.test_check import fails, headatlas
 from headatlas import open_atlas
-from headatlas.atlas import Atlas, Run, ScoreMap
-from headatlas.cli.relations import _show
+from headatlas.atlas import Atlas, Run, ScoreMap, summarize_relations
+from headatlas.cli.relations import show_summaries
 from support.atlases import spec_of
 
 slow = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_heads_of_a_category_named_other_are_counted_as_such():
     scores = [ScoreMap("relations", "mine", "id", values, {"category": "other", "kind": "static"})]
     atlas = Atlas(spec_of(7, 7), runs, [], scores=scores)
     console = Console(file=StringIO(), width=100)
-    _show(console, atlas.relation_scores(), atlas)
+    show_summaries(console, atlas, summarize_relations(atlas, ["mine"]))
     assert "heads that promote a relation (score ≥ 0.15): 14 of category other\n" in console.file.getvalue()
 
 

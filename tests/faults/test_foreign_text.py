@@ -24,7 +24,6 @@ from headatlas.atlas import (
     import_table,
     is_sound_file,
     reading_words,
-    report_markdown,
     unpack_atlas,
 )
 from headatlas.core import escape_unprintable, parse_json
@@ -113,7 +112,7 @@ def test_columns_of_a_foreign_table_are_shown_as_text(tmp_path, capsys):
     odd = "note\x1b[2J\x9b\u202e"
     lines = pd.DataFrame({"task": ["mine"], "layer": [0], "head": [0], "score": [1.0], odd: ["x"]})
     atlas = import_table(lines, tmp_path / "atlas", model="m")
-    text = report_markdown(atlas) + " ".join(reading_words(atlas.run("mine", "imported").task_facts))
+    text = atlas.report().markdown() + " ".join(reading_words(atlas.run("mine", "imported").task_facts))
     assert text.count(r"note\x1b[2j\x9b\u202e") == 2 and not set("\x1b\x9b\u202e") & set(text)
 
 

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "cli": {"core", "model", "task", "method", "run", "atlas", "figure", "page", "export"},
 }
 #: imports against that order, inside functions: what an atlas and a card show in a notebook
-UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/card.py": "headatlas.page.notebook"}
+UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/head_card.py": "headatlas.page.notebook"}
 #: rooms in which torch and what brings torch with it may not be imported
 WITHOUT_TORCH = {"core", "task", "atlas", "figure", "page", "cli"}
 TORCH = {"torch", "transformers", "safetensors.torch", "accelerate"}

@@ -24,8 +24,8 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
-from headatlas.atlas import Interval
-from headatlas.export import Exported, choose_gates, export_model
+from headatlas.atlas import Interval, choose_gates
+from headatlas.export import Exported, export_model
 from headatlas.export import checkpoint as exporting
 from headatlas.method import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from headatlas.core import IMPLEMENTS
+
 __all__ = ["plot"]
 
 #: option of a figure -> flag, where it is another word
@@ -40,7 +42,8 @@ def plot(
         str | None, typer.Option(help="For categories, relations, dynamic: promote, suppress or both.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="For categories (0.15), agreement, stability: the score that counts.")
+        float | None,
+        typer.Option(help=f"For categories ({IMPLEMENTS:g}), agreement, stability: the score that counts."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[

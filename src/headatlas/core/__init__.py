@@ -1,6 +1,6 @@
 """Words that every room shares: errors, axes, heads, provenance. Imports no other room."""
 
-from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, ROLES
+from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, IMPLEMENTS, ROLES, THRESHOLD
 from headatlas.core.errors import (
     AtlasError,
     FitError,
@@ -15,7 +15,7 @@ from headatlas.core.errors import (
     UnknownNameError,
 )
 from headatlas.core.files import slug, staged_folder, write_whole, writing
-from headatlas.core.head import Head
+from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
@@ -45,10 +45,12 @@ __all__ = [
     "DIRECTIONS",
     "EFFECT_METHODS",
     "FITS",
+    "IMPLEMENTS",
     "IMPORTED",
     "METHODS",
     "NOT_IMPORTED",
     "ROLES",
+    "THRESHOLD",
     "AtlasError",
     "Event",
     "FitError",
@@ -77,6 +79,7 @@ __all__ = [
     "method_named",
     "parse_json",
     "plural",
+    "ranked",
     "relation_words",
     "require_path",
     "require_share",

@@ -17,6 +17,7 @@ from transformers import GenerationConfig
 from headatlas._version import __version__
 from headatlas.atlas import Atlas
 from headatlas.atlas.interval import Interval, jackknife, jackknife_spread, spread_interval
+from headatlas.atlas.selection import choose_gates
 from headatlas.core import (
     AtlasError,
     FitError,
@@ -29,7 +30,6 @@ from headatlas.core import (
 from headatlas.export.checkpoint import CheckpointOptions
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
 from headatlas.export.format import ExportRequest
-from headatlas.export.selection import choose_gates
 from headatlas.method import Outcome, evaluate
 from headatlas.model import Model, eval_mode, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups

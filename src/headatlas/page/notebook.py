@@ -15,7 +15,7 @@ from headatlas.core import NOT_IMPORTED, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
-    from headatlas.atlas.card import HeadCard
+    from headatlas.atlas.head_card import HeadCard
 
 __all__ = ["atlas_html", "card_html"]
 
