@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_check import fails, headatlas
 from headatlas import RequestError
 from headatlas.run import require_ray
+from support.cli import assert_refused, invoke
 
 WORKERS, DRIVERS = 3, 1
 
@@ -100,6 +100,6 @@ def test_without_ray(monkeypatch):
 )
 def test_wrong_options(options, words, tmp_path):
     (tmp_path / "task.jsonl").write_text('{"prompt": "a", "target": " b"}\n' * 3)
-    said = headatlas("map", "smollm2", "--task", tmp_path / "task.jsonl", "--out", tmp_path / "a", *options)
-    assert fails(said, words)
+    said = invoke("map", "smollm2", "--task", tmp_path / "task.jsonl", "--out", tmp_path / "a", *options)
+    assert_refused(said, words)
     assert not (tmp_path / "a").exists()
