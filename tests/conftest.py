@@ -7,6 +7,7 @@ CI=true a skip is a failure, unless the test is on the list below.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -18,10 +19,28 @@ MAY_SKIP_IN_CI = {
     "tests/house/test_dependencies.py::test_nothing_with_a_known_hole": "asks a service on the network",
     "tests/run/test_large_models.py::test_weights_by_torchao": "torchao would write to all error outputs",
     "tests/model/test_device.py::test_gates_on_an_accelerator": "CI has no accelerator",
+    **dict.fromkeys(
+        (
+            "tests/gpu/test_engine_on_gpu.py::test_recorded_passes_give_the_bits_of_eager_ones",
+            "tests/gpu/test_engine_on_gpu.py::test_recorded_passes_of_a_real_shape_give_the_bits_of_eager_ones",
+            "tests/gpu/test_engine_on_gpu.py::test_compiled_blocks_give_roughly_the_gradient_of_eager_ones",
+            "tests/gpu/test_engine_on_gpu.py::test_a_fit_keeps_to_the_memory_that_it_may_use",
+        ),
+        "CI has no GPU",
+    ),
     "tests/faults/test_store.py::test_a_really_full_disk": "needs a root that may mount",
     "tests/faults/test_store.py::test_a_read_only_folder": "as root: needs one that may mount",
     "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and no spaces in paths",
 }
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With `-m gpu` only files that have such tests are read: the others import packages that a GPU machine
+    need not have."""
+    if config.option.markexpr.strip() != "gpu" or collection_path == Path(__file__).parent:
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return None if any("mark.gpu" in file.read_text(encoding="utf-8") for file in files) else True
 
 
 @pytest.hookimpl(hookwrapper=True)

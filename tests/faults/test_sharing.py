@@ -215,6 +215,7 @@ def test_to_the_hub(atlas, monkeypatch):
     assert "atlas.json" in names and len(names) == 8 and not any("work" in one for one in sent)
 
 
+@pytest.mark.process
 def test_an_atlas_is_opened_where_there_is_no_torch(atlas, tmp_path):
     """Packed, moved, unpacked and read by a process that cannot import torch."""
     file = pack_atlas(atlas, tmp_path / "atlas.zip")

@@ -163,6 +163,7 @@ def test_a_profile_is_the_mean_over_heads(any_atlas):
     assert band[:, 1].min() == pytest.approx(by_seed.min(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_every_kind_has_the_same_signature(any_atlas):
     atlas = any_atlas(12, 8, ["math"])
     assert list(KINDS) == sorted(KINDS) == [

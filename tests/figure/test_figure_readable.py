@@ -22,6 +22,9 @@ from headatlas.figure import (
 from headatlas.figure.style import FONT_SIZES, house_style
 
 SHAPES = {"30x9": (30, 9), "32x32": (32, 32), "80x64": (80, 64), "4x4": (4, 4), "126x128": (126, 128)}
+#: the quick check draws the smallest real one
+QUICK = "30x9"
+SIZES = [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHAPES]
 
 
 def outside(axis) -> set[int]:
@@ -61,13 +64,13 @@ def faults(figure) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("tasks", [["math", "syntax"], ["math", "aba", "paper/commonsense"]])
 def test_the_agreement_figure_can_be_read(any_atlas, shape, tasks):
     assert faults(plot_agreement(any_atlas(*SHAPES[shape], tasks), label="(b)")) == []
 
 
-@pytest.mark.parametrize("shape", ["30x9", "126x128"])
+@pytest.mark.parametrize("shape", [SIZES[0], SIZES[-1]])
 @pytest.mark.parametrize("tasks", [["math"], ["math", "aba", "paper/commonsense"]])
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"agreement"}))
 def test_the_other_kinds_can_be_read(any_atlas, kind, shape, tasks):
@@ -76,6 +79,7 @@ def test_the_other_kinds_can_be_read(any_atlas, kind, shape, tasks):
     assert faults(figure) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["a-task-of-mine/with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12],
@@ -88,6 +92,7 @@ def test_names_that_are_too_long_are_cut(any_atlas, name):
     assert title_of(name).startswith(start) and end == "\n(Always)"
 
 
+@pytest.mark.slow
 def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
     atlas = any_atlas(24, 16, ["math", "paper/commonsense"], holes=tuple(range(0, 24, 2)))
     assert faults(plot_agreement(atlas, ["math"])) == []
@@ -98,7 +103,7 @@ def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
 
 
 @pytest.mark.parametrize("width", [3.3, 5.5])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SIZES)
 def test_categories_can_be_read(any_atlas, shape, width):
     atlas = any_atlas(*SHAPES[shape], relations=("copying", "next-year", "number-digit", "antonym", "e-f"))
     for direction in ("promote", "suppress", None):
@@ -108,6 +113,7 @@ def test_categories_can_be_read(any_atlas, shape, width):
     assert faults(plot_categories(holed, direction=None, width=width)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 5.5])
 @pytest.mark.parametrize("shape", ["30x9", "80x64"])
 def test_all_relations_can_be_read(any_atlas, every_relation, shape, width):
@@ -122,6 +128,7 @@ def test_dots_can_be_read(any_atlas, kind, width):
     assert faults(plot_dynamic(any_atlas(8, 8), kind=kind, width=width, label="(b)")) == []
 
 
+@pytest.mark.slow
 def test_relations_and_categories_of_any_name_can_be_read(from_scores, scores_of):
     names = ["a-relation-of-mine-with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12, "plural"]
     values = {name: np.random.default_rng(0).random((2, 12, 12)) for name in names}

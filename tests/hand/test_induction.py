@@ -149,6 +149,7 @@ def fitted_gates(model):
     )
 
 
+@pytest.mark.slow
 def test_gating_finds_the_circuit_and_nothing_else_in_every_seed(model, circuit):
     gates = fitted_gates(model)
     roles = roles_of(role_scores(gates)).values

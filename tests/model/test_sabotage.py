@@ -15,7 +15,7 @@ from headatlas.model import weights as weights_module
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.gate_modules import Gating
 from headatlas.model.proof import self_check
-from support.heads import KINDS
+from support.heads import KINDS, layout_marks
 from support.tiny import build_tiny
 
 ONE_ATTENTION_LAYER = {"hybrid with linear attention", "hybrid with state space"}
@@ -49,7 +49,7 @@ def pytest_generate_tests(metafunc):
         half = [
             pytest.param((kind, torch.bfloat16), id=f"{kind}, bf16", marks=pytest.mark.slow) for kind in kinds
         ]
-        full = [pytest.param((kind, torch.float32), id=kind) for kind in kinds]
+        full = [pytest.param((kind, torch.float32), id=kind, marks=layout_marks(kind)) for kind in kinds]
         metafunc.parametrize("model", full + half, indirect=True)
 
 

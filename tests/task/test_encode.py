@@ -189,6 +189,7 @@ def test_the_side_without_usable_targets_is_named():
             encode(Items(train, test, 2, ""), sentence_piece(), max_tokens=9)
 
 
+@pytest.mark.slow
 def test_the_embedded_tokenizer_loses_nothing():
     """SmolLM2 declares a token as the unknown one that its vocabulary of bytes never needs."""
     from headatlas import load_model
