@@ -7,6 +7,7 @@ CI=true a skip is a failure, unless the test is on the list below.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client
@@ -33,6 +34,9 @@ MAY_SKIP_IN_CI = {
     "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and no spaces in paths",
 }
 
+#: What a test with this marker may take; only the order of the files depends on it.
+ROUGH_SECONDS = {"cluster": 20, "process": 8, "browser": 3, "slow": 2}
+
 
 def pytest_ignore_collect(collection_path, config):
     """With `-m gpu` only files that have such tests are read: the others import packages that a GPU machine
@@ -41,6 +45,14 @@ def pytest_ignore_collect(collection_path, config):
         return None
     files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
     return None if any("mark.gpu" in file.read_text(encoding="utf-8") for file in files) else True
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take long come first: processes that share the tests by file then end together."""
+    seconds = Counter()
+    for item in items:
+        seconds[item.path] += sum(ROUGH_SECONDS.get(mark.name, 0) for mark in item.iter_markers())
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 @pytest.hookimpl(hookwrapper=True)

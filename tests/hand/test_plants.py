@@ -176,6 +176,7 @@ def test_twins_rest_in_one_of_two_valleys():
     assert even.any(), "the valley between the two is found by some seed"
 
 
+@pytest.mark.slow
 def test_what_is_more_than_enough_is_not_called_facilitating():
     assert (roles("overkill", "llama") == "irrelevant").all()
     effect = found("overkill", "llama")["ablate zero"].importance[0, 0]
@@ -213,6 +214,7 @@ def test_gating_puts_the_helpful_heads_first(name, form):
     assert all(c.precision == c.recall == 1 for c in anywhere.values() if c.true or c.named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_single_ablation_misses_what_has_a_stand_in(form):
     """By a factor of ten (the pair) and of two (the backup) below what counts as clear."""
@@ -225,6 +227,7 @@ def test_single_ablation_misses_what_has_a_stand_in(form):
     assert counts(gating, PLANTS["backup"].roles())["facilitating"].recall == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_gradient_at_open_gates_sees_no_head_that_has_more_than_enough(form):
     """The loss is flat where everything is open: of all helpful heads but that of the first plant."""
