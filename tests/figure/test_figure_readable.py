@@ -71,7 +71,9 @@ def test_the_agreement_figure_can_be_read(any_atlas, shape, tasks):
 
 
 @pytest.mark.parametrize("shape", [SIZES[0], SIZES[-1]])
-@pytest.mark.parametrize("tasks", [["math"], ["math", "aba", "paper/commonsense"]])
+@pytest.mark.parametrize(
+    "tasks", [["math"], pytest.param(["math", "aba", "paper/commonsense"], marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"agreement"}))
 def test_the_other_kinds_can_be_read(any_atlas, kind, shape, tasks):
     chosen = tuple(tasks[:1]) if kind == "trajectories" else None

@@ -245,6 +245,7 @@ def many_heads(dtype, heads=64, **changes):
     return load_model(tiny.to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_any_two_of_many_heads_swapped(dtype, monkeypatch):
     """With 64 heads, one pair is a small part of the whole: each head must be looked at alone."""
@@ -314,6 +315,7 @@ def test_values_with_the_wrong_sign(monkeypatch):
         load_model(build_tiny("llama"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_deep_experts_in_half_precision_are_not_refused(seed):
     """Rounding sends tokens to other experts; what is compared must not depend on that."""

@@ -43,7 +43,7 @@ def invoke(*arguments: object, **env: str) -> Result:
             code: Any = 0
         except SystemExit as end:
             code = end.code
-    return Result(arguments, code or 0, _text(out), _text(err))
+    return Result([*map(str, arguments)], code or 0, _text(out), _text(err))
 
 
 def headatlas(*arguments: object, **env: str) -> Result:

@@ -91,6 +91,7 @@ def test_too_long_rows_are_left_out_and_counted():
         rows(tokenizer, ("ab", " a"), most=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "answer"), [("aba", 0), ("abb", 1)])
 def test_patterns(pattern, answer):
     from headatlas import load_model
