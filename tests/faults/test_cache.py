@@ -101,7 +101,7 @@ def test_a_damaged_copy_is_made_anew(gguf):
     assert TINY.folder() == copy and is_sound(copy)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_processes_at_once(gguf, tmp_path):
     """All start with nothing; all end with the same whole copy."""
     workers = [start(gguf) for _ in range(3)]
@@ -113,7 +113,7 @@ def test_processes_at_once(gguf, tmp_path):
     assert is_sound(TINY.folder())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_processes_at_once_on_a_damaged_copy(gguf, tmp_path):
     copy = TINY.folder()
     (copy / "config.json").write_text("{}")
@@ -175,7 +175,7 @@ for step in range(1, 10_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_killed_at_every_step(gguf):
     """Wherever kill -9 strikes, there is a sound copy or none, and the next call makes it."""
     process = subprocess.run(
@@ -240,7 +240,7 @@ def test_a_full_disk(gguf, monkeypatch, tmp_path):
     assert kept(tmp_path / "cache" / "models") == []
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_two_processes_convert_the_real_model(tmp_path):
     """Nothing in the cache, two commands at the same time, both pass."""
     env = os.environ | {"HEADATLAS_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}

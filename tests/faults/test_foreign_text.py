@@ -116,6 +116,7 @@ def test_columns_of_a_foreign_table_are_shown_as_text(tmp_path, capsys):
     assert text.count(r"note\x1b[2j\x9b\u202e") == 2 and not set("\x1b\x9b\u202e") & set(text)
 
 
+@pytest.mark.process
 def test_tokens_and_pairs_of_a_foreign_atlas_are_shown_as_text(tmp_path):
     """Salient tokens and the words of a relation may be anything, so they are escaped when they are shown."""
     odd, spec = "\x1b[2J\x9b\u202e", spec_of(1)
@@ -160,6 +161,7 @@ def headatlas(*arguments, **environment):
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 @pytest.mark.parametrize("command", ["head L0H0", "report", "table", "page", "list tasks"])
 def test_a_finished_command_ends_well_in_every_encoding(folder, tmp_path, encoding, command):
@@ -171,6 +173,7 @@ def test_a_finished_command_ends_well_in_every_encoding(folder, tmp_path, encodi
     assert found.returncode == 0 and found.stdout, found.stderr
 
 
+@pytest.mark.process
 def test_a_folder_name_with_escape_sequences_is_listed_as_text(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "a\x1b[31mb")
     assert atlases_in(tmp_path)

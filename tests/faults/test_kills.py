@@ -14,6 +14,8 @@ import pytest
 from headatlas.atlas import Store, store
 from support.small_run import numbers, same_numbers, small_model, small_run, write_task
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def model():

@@ -136,6 +136,7 @@ def test_another_model_is_refused(copied):
         small_run(half, copied / "words.jsonl", copied / "atlas", resume=True)
 
 
+@pytest.mark.process
 def test_a_second_process_is_refused(model, copied):
     """Another process holds the folder; it is let go when that process dies."""
     code = (

@@ -81,6 +81,7 @@ def test_the_other_kinds_can_be_read(any_atlas, kind, shape, tasks):
     assert faults(figure) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["a-task-of-mine/with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12],
@@ -93,6 +94,7 @@ def test_names_that_are_too_long_are_cut(any_atlas, name):
     assert title_of(name).startswith(start) and end == "\n(Always)"
 
 
+@pytest.mark.slow
 def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
     atlas = any_atlas(24, 16, ["math", "paper/commonsense"], holes=tuple(range(0, 24, 2)))
     assert faults(plot_agreement(atlas, ["math"])) == []
@@ -113,6 +115,7 @@ def test_categories_can_be_read(any_atlas, shape, width):
     assert faults(plot_categories(holed, direction=None, width=width)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 5.5])
 @pytest.mark.parametrize("shape", one_quick("30x9", "80x64"))
 def test_all_relations_can_be_read(any_atlas, every_relation, shape, width):
@@ -127,6 +130,7 @@ def test_dots_can_be_read(any_atlas, kind, width):
     assert faults(plot_dynamic(any_atlas(8, 8), dynamic=kind, width=width, label="(b)")) == []
 
 
+@pytest.mark.slow
 def test_relations_and_categories_of_any_name_can_be_read(from_scores, scores_of):
     names = ["a-relation-of-mine-with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12, "plural"]
     values = {name: np.random.default_rng(0).random((2, 12, 12)) for name in names}

@@ -124,6 +124,7 @@ def test_a_threshold_is_reached_or_not(by_hand, from_scores):
     assert "at least 15 %" in caption(draw_figure(by_hand, "categories"))
 
 
+@pytest.mark.slow
 def test_the_direction_is_named(by_hand):
     suppressed = plot_categories(by_hand, direction="suppress")
     assert show_the_same(cells(suppressed.axes[0]), [[GRAY, GRAY], [GRAY, GRAY], [GREEN, GRAY]])
@@ -201,6 +202,7 @@ def test_what_was_not_measured_like_the_others_is_named(from_scores):
         plot_relations(atlas, ["next-year"])
 
 
+@pytest.mark.slow
 def test_panels_go_side_by_side_as_far_as_they_can_be_read(any_atlas):
     def columns(figure):
         return len({round(ax.get_position().x0, 3) for ax in figure.axes})
@@ -242,6 +244,7 @@ def test_a_map_per_relation_in_the_order_asked_for(any_atlas):
     assert plot_relations(atlas).axes[-1].get_ylabel() == "Relation score"
 
 
+@pytest.mark.slow
 def test_all_relations_fit_on_a_page(any_atlas, every_relation):
     figure = plot_relations(any_atlas(30, 9, relations=every_relation))
     *panels, _ = figure.axes
@@ -329,6 +332,7 @@ def test_correlation():
     assert np.isnan(pearson(x, np.ones(50))) and np.isnan(pearson(x[:1], y[:1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pdf", "svg"])
 def test_dots_are_an_image_in_vector_files_and_the_same_every_time(any_atlas, tmp_path, kind):
     atlas = any_atlas(40, 40)

@@ -130,6 +130,7 @@ def induction_gates(model):
     return fitted_gates(model, induction_rows(near, 96, seed=5), settings)
 
 
+@pytest.mark.slow
 def test_gating_finds_the_circuit_and_nothing_else_in_every_seed(model, circuit):
     gates = induction_gates(model)
     roles = roles_of(role_scores(gates)).values

@@ -29,6 +29,7 @@ def test_the_plant_is_what_it_says():
     np.testing.assert_allclose(evaluate(model, rows, only["nothing"]).nll, np.log(10), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["paper", "bounded"])
 def test_roles_in_every_seed(objective):
     model = planted_model("copy", "mistake", "nothing")
@@ -36,6 +37,7 @@ def test_roles_in_every_seed(objective):
     assert found.tolist() == [["facilitating", "interfering", "irrelevant"]] * len(SEEDS)
 
 
+@pytest.mark.slow
 def test_a_head_that_hardly_matters_is_irrelevant_only_if_logits_are_bounded():
     """The trap of the published objective: the free fit drives the gate to where no pressure reaches it."""
     model = planted_model("copy", "mistake", "whisper")

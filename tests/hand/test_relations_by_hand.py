@@ -129,6 +129,7 @@ def test_in_texts():
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strength", "expected"), [(0.1, "embedding"), (10.0, "first_mlp")])
 def test_the_source_that_agrees_with_texts_is_taken(strength, expected):
     """A first MLP that hardly writes leaves the embedding on top of the stream; a loud one covers it."""

@@ -17,6 +17,8 @@ from headatlas.atlas import unpack_atlas
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

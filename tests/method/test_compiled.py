@@ -43,6 +43,7 @@ def compiled(fit: GateFit, backend) -> GateFit:
     return fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_gates_from_one_piece_of_code_for_all_blocks_and_lengths(kind):
     """Two pieces, as the first block is given embeddings, through which no gradient flows; and one for the
@@ -59,6 +60,7 @@ def test_the_same_gates_from_one_piece_of_code_for_all_blocks_and_lengths(kind):
         assert one.losses == pytest.approx(two.losses, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_where_no_code_can_be_made_the_model_runs_as_it_is():
     def broken(graph, inputs):
         raise RuntimeError("no compiler here")
@@ -80,6 +82,7 @@ def test_errors_of_the_model_stay_errors():
     assert fit.runner.compiler and not any("forward" in module.__dict__ for module in model.hf.modules())
 
 
+@pytest.mark.slow
 def test_with_layers_that_run_again():
     """Less memory: a compiled block inside a checkpoint."""
     model = load_model(build_tiny("llama").double(), check=False)
@@ -90,6 +93,7 @@ def test_with_layers_that_run_again():
     torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_errors_inside_the_compiler_are_its_own():
     """Some come out as what they are, with no mark of where they come from but the place."""
 
@@ -111,6 +115,7 @@ def _raised(error: Exception) -> Exception:
         return found
 
 
+@pytest.mark.slow
 def test_eight_bits_can_be_compiled():
     def made():
         hf = build_tiny("llama", hidden_size=128, intermediate_size=256, head_dim=32, num_key_value_heads=4)

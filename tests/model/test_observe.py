@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headatlas import gates, load_model
-from support.heads import KINDS, model_of
+from support.heads import LAYOUTS, model_of
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=4, length=7)
@@ -55,7 +55,7 @@ def test_what_heads_put_out_and_what_values_are_made_from(name):
         assert not module._forward_hooks and not module._forward_pre_hooks
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_layer_with_heads_is_seen(kind):
     model = model_of(kind, check=False)
     found = model.observe(IDS, AT)
@@ -172,6 +172,7 @@ HALVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
 @pytest.mark.parametrize("attention", ["eager", None], ids=["eager", "default"])
 @pytest.mark.parametrize("name", HALVES)

@@ -6,6 +6,7 @@ import copy
 import functools
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,7 @@ def scores(model, *relations, k, source="first_mlp"):
     return relation_scores(model, relations, k=k, source=source)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(kinds, pairs, limits, limits, sources)
 def test_scores_are_shares_and_grow_with_k(kind, chosen, one, other, source):
@@ -76,6 +78,7 @@ def test_the_order_of_the_pairs_is_irrelevant(kind, chosen, k, chance):
     np.testing.assert_array_equal(one.values, other.values)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     in_double, st.lists(st.tuples(pairs, limits), min_size=2, max_size=4), st.randoms(use_true_random=False)
@@ -116,6 +119,7 @@ def test_the_other_sign_of_w_o_swaps_promote_and_suppress(kind, chosen, k, sourc
     np.testing.assert_array_equal(plain.values, flipped.values[:, ::-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(in_double, pairs, limits, st.floats(1e-6, 1e6), st.sampled_from(["W_V", "W_O", "W_U"]))
 def test_positive_factors_change_nothing(kind, chosen, k, factor, which):

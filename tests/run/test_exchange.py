@@ -63,6 +63,7 @@ def fetched(exchange, folder, unit=UNIT):
     return folder
 
 
+@pytest.mark.process
 def test_a_worker_killed_at_any_moment_of_a_hand_over(root, tmp_path, monkeypatch):
     """Before and in the middle of every single file; every second one, for time."""
     plain, count = Exchange._put, 0
