@@ -34,7 +34,7 @@ from headatlas.run import effects, loading
 from headatlas.run.fitter import Silence
 from headatlas.run.prepare import measure_baseline, read_rows
 from headatlas.run.validate_job import plan_validation, split_halves
-from headatlas.run.validation_curves import _effect_samples, _left_out, _order
+from headatlas.run.validation_curves import _effect_samples, _left_out, places_in_order
 from headatlas.task import Row
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, write_task
@@ -419,11 +419,11 @@ def test_heads_of_equal_score_come_by_lot():
     """Not by place, by which whole layers would be switched off first."""
     values = np.zeros((6, 8))
     values[5, 7], values[2, 3] = 1, np.nan
-    order = _order(values)
+    order = places_in_order(values)
     assert order[0] == 47 and sorted(order) == [place for place in range(48) if place != 19]
-    assert len({place // 8 for place in order[1:9]}) >= 4 and order == _order(values)
+    assert len({place // 8 for place in order[1:9]}) >= 4 and order == places_in_order(values)
     second = np.arange(48.0).reshape(6, 8)
-    assert _order(values, second) == [47, *(place for place in range(47) if place != 19)]
+    assert places_in_order(values, second) == [47, *(place for place in range(47) if place != 19)]
 
 
 def test_parts_that_are_left_out_cover_every_sample_once():

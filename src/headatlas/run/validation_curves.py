@@ -18,7 +18,7 @@ from headatlas.model import Model
 from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
 from headatlas.run.prepare import Prepared
 
-__all__ = ["measure_curves"]
+__all__ = ["measure_curves", "places_in_order"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM = 3
@@ -115,7 +115,7 @@ def _rankings(
 
     def by_scores(seeds: np.ndarray) -> list[int]:
         mean = scores.isel(seed=seeds).mean("seed")
-        return _places(mean["facilitation"].values, mean["interference"].values)
+        return places_in_order(mean["facilitation"].values, mean["interference"].values)
 
     count = scores.sizes["seed"]
     parts = _left_out(np.arange(count))
@@ -123,8 +123,8 @@ def _rankings(
     varied = {"gating": "seeds"}
     for method in methods:
         values, labels, varied[method] = _effect_samples(atlas, name, method)
-        orders = [_places(values[kept].mean(axis=0)) for kept in _left_out(labels)]
-        rankings[method] = [_places(atlas.importance(name, method).values), *orders]
+        orders = [places_in_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
+        rankings[method] = [places_in_order(atlas.importance(name, method).values), *orders]
     chance = np.random.default_rng(3)
     heads = rankings["gating"][0]
     rankings["random"] = [chance.permutation(heads).tolist() for _ in range(_RANDOM)]
@@ -198,19 +198,19 @@ def _switched_off(
     off = []
     for seed in seeds:
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
-        orders = [_places(scores[score].sel(seed=seed).values) for score in ORDERS]
+        orders = [places_in_order(scores[score].sel(seed=seed).values) for score in ORDERS]
         off.append([start * (1 - kept_only(order, counts, shape)) for order in orders])
     chance = np.random.default_rng(4)
     by_chance = []
     for draw in range(draws):
         seed = seeds[draw % len(seeds)]
-        order = chance.permutation(_places(scores["facilitation"].sel(seed=seed).values)).tolist()
+        order = chance.permutation(places_in_order(scores["facilitation"].sel(seed=seed).values)).tolist()
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
         by_chance.append(start * (1 - kept_only(order, counts, shape)))
     return np.array(off, dtype=np.float32), np.array(by_chance, dtype=np.float32)
 
 
-def _places(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
+def places_in_order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
     """The places in the flat map of heads by falling value, of equals by rising `then`, else by lot."""
     width = values.shape[1]
     return [head.layer * width + head.head for head in ranked(values, then, ties="lot")]
