@@ -23,7 +23,7 @@ from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.effect_summary import pool_effects
 from headatlas.atlas.interval import jackknife, t_interval
 from headatlas.core import THRESHOLD
-from headatlas.export.checkpoint import _nll_change
+from headatlas.export.engine.checkpoint_writer import _nll_change
 from headatlas.run.prepare import _group_error
 from support.atlases import spec_of
 from support.calibration import DRAWS, assert_covers, covers

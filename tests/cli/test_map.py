@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 from headatlas import open_atlas
+from headatlas.export import FORMATS
+from headatlas.method.method import METHODS
 from support.cli import assert_refused, invoke
 from support.small_run import write_task
 
@@ -256,6 +258,9 @@ def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path):
         (["--task", "syntax"], ["two tasks are named 'syntax'"]),
         (["--max-tokens", "1"], ["max_tokens is 1"]),
         (["--method", "magic"], ["no method named 'magic'", "gating"]),
+        (["--items", "5"], ["'items' is not an option of gating; it has preset, seeds,"]),
+        (["--option", "speed=3"], ["'speed' is not an option of gating"]),
+        (["--option", "speed"], ["--option 'speed' is not NAME=VALUE"]),
     ],
 )
 def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words):
@@ -264,6 +269,15 @@ def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, 
     assert not (tmp_path / "x").exists()
 
 
+def test_list_methods_and_formats():
+    for what, names in (("methods", METHODS), ("formats", FORMATS)):
+        shown, rows = invoke("list", what), json.loads(invoke("list", what, "--json").stdout)
+        assert [row["name"] for row in rows] == list(names)
+        for row in rows:
+            assert row["name"] in shown.stdout and row["about"] and row["options"]
+
+
+@pytest.mark.slow
 def test_list_tasks():
     result = invoke("list", "tasks")
     assert result.returncode == 0

@@ -13,6 +13,7 @@ import pytest
 
 from headatlas.atlas import Store, store
 from support.small_run import numbers, same_numbers, small_model, small_run, write_task
+from support.watching import Watch, is_step
 
 pytestmark = pytest.mark.process
 
@@ -98,22 +99,11 @@ def test_a_kill_some_updates_after_the_last_checkpoint(model, whole, tmp_path, m
     """The updates since then are made again, with the same rows."""
     plain, ticks = time.monotonic, iter(range(10**6))
     monkeypatch.setattr("headatlas.run.fitter.time.monotonic", lambda: float(next(ticks)))
-    seen = []
-
-    class Watch:
-        def stage(self, *facts): ...
-
-        def note(self, text): ...
-
-        def step(self, step):
-            seen.append(step.update)
-            if len(seen) in (4, 8, 13):
-                raise KilledError
-
+    watch = Watch(lambda event: is_step(event) and len(watch.steps) in (4, 8, 13), KilledError)
     for _ in range(3):
         with pytest.raises(KilledError):
             small_run(
-                model, whole / "words.jsonl", tmp_path / "atlas", resume=True, progress=Watch(),
+                model, whole / "words.jsonl", tmp_path / "atlas", resume=True, progress=watch,
                 checkpoint_seconds=2 * every,
             )  # fmt: skip
     small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True, checkpoint_seconds=2 * every)
@@ -180,20 +170,9 @@ def test_a_fit_that_is_deleted_is_made_again(model, whole, tmp_path):
 
 
 def test_work_in_progress_that_is_damaged_costs_only_time(model, whole, tmp_path):
-    seen = []
-
-    class Watch:
-        def stage(self, *facts): ...
-
-        def note(self, text): ...
-
-        def step(self, step):
-            seen.append(step)
-            if len(seen) == 3:
-                raise KilledError
-
+    watch = Watch(lambda event: is_step(event) and len(watch.steps) == 3, KilledError)
     with pytest.raises(KilledError):
-        small_run(model, whole / "words.jsonl", tmp_path / "atlas", progress=Watch())
+        small_run(model, whole / "words.jsonl", tmp_path / "atlas", progress=watch)
     (work,) = (tmp_path / "atlas" / "work").iterdir()
     work.write_bytes(work.read_bytes()[:-20])
     small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True)

@@ -63,8 +63,8 @@ def test_all_that_can_be_handed_out_is_the_same(found):
 
 @pytest.mark.cluster
 def test_a_worker_keeps_its_model_and_its_gpu(found):
-    """Two GPUs, two processes, whatever the number of units: none is started for a unit alone."""
-    assert found["others"]["processes"] <= 2 and found["others"]["units"] >= 8
+    """Two GPUs, two processes, whatever the number of steps: none is started for a step alone."""
+    assert found["others"]["processes"] <= 2 and found["others"]["steps"] >= 8
 
 
 @pytest.mark.cluster

@@ -17,7 +17,9 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
     options_of,
+    recalling_model,
 )
+from headatlas.cli.progress import spinner
 
 __all__ = ["export"]
 
@@ -78,7 +80,9 @@ def export(
         folder, task, out, format=form, model=model, trust_code=trust_task_code, load=load,
         **given, **options_of(option),
     )  # fmt: skip
-    exported = request.write()
+    source = request.model.source
+    with recalling_model(model, source, "--model"), spinner(f"loading {source} …"):
+        exported = request.write()
     if as_json:
         typer.echo(json.dumps(exported.to_json()))
         return

@@ -30,6 +30,7 @@ from headatlas.cli.options import (
     executor_of,
     load_options,
     options_of,
+    recalling_model,
     require_destination,
     require_given,
 )
@@ -114,7 +115,8 @@ def map_(
         request = MapRequest.of(
             model, task or (), method, max_tokens=max_tokens, trust_code=trust_task_code, load=load, **given
         )
-    show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
+    with recalling_model(model, request.model.source, "the argument MODEL"):
+        show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
         kind = "" if request.method == "gating" else " --kind effects"

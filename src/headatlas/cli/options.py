@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import ModelSourceError, RequestError, UnknownNameError
 
 if TYPE_CHECKING:
     from headatlas import Ray
@@ -34,6 +35,7 @@ __all__ = [
     "executor_of",
     "load_options",
     "options_of",
+    "recalling_model",
     "require_destination",
     "require_given",
 ]
@@ -115,6 +117,19 @@ def load_options(
     return {name: value for name, value in given.items() if value is not None} | (
         {"trust_remote_code": True} if trust else {}
     )
+
+
+@contextmanager
+def recalling_model(model: str | None, recorded: str | None, how: str) -> Iterator[None]:
+    """If no `model` is given and the one that the atlas remembers is gone, say `how` to give it."""
+    try:
+        yield
+    except ModelSourceError as error:
+        if model is not None:
+            raise
+        raise ModelSourceError(
+            f"{error} The atlas calls its model {recorded!r}; {how} says where it is."
+        ) from None
 
 
 def require_destination(out: str, resume: bool) -> None:

@@ -26,6 +26,7 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     executor_of,
     load_options,
+    recalling_model,
     require_destination,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
@@ -105,7 +106,10 @@ def relations(
         request = RelationsRequest.resumed(out, given, **options)
     else:
         request = RelationsRequest.of(model, given, **options)
-    show_relations(request, out, resume=resume, as_json=as_json, name_left_out=left_out, executor=elsewhere)
+    with recalling_model(model, request.model.source, "the argument MODEL"):
+        show_relations(
+            request, out, resume=resume, as_json=as_json, name_left_out=left_out, executor=elsewhere
+        )
 
 
 def show_relations(

@@ -24,6 +24,7 @@ from headatlas.cli.options import (
     TrustTaskCode,
     executor_of,
     load_options,
+    recalling_model,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
@@ -85,7 +86,7 @@ def validate(
     progress = ShownProgress(
         as_json, "the same command", names, saved_in(folder, elsewhere), model=request.model.source
     )
-    with progress:
+    with recalling_model(model, request.model.source, "--model"), progress:
         atlas = execute(request, folder, resume=True, executor=elsewhere, progress=progress)
     if as_json:
         typer.echo(json.dumps({"atlas": folder, "tasks": {name: _to_json(atlas, name) for name in names}}))

@@ -71,7 +71,7 @@ def _check(atlas: Atlas, task: str, options: CheckpointOptions) -> None:
 
 
 def _write(request: ExportRequest, atlas: Atlas, model: Any) -> Exported:
-    from headatlas.export.checkpoint_writer import write_checkpoint
+    from headatlas.export.engine.checkpoint_writer import write_checkpoint
 
     return write_checkpoint(request, atlas, model)
 

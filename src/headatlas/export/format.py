@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import ModelRef, RequestError
 from headatlas.core.registry import Registry
-from headatlas.request.origin import model_ref, recorded_model
+from headatlas.request.map_request import given_options
+from headatlas.request.origin import model_ref, recorded_model, task_from_json, task_to_json
 from headatlas.request.validate_request import gated_tasks
 from headatlas.task import Task
 
@@ -66,7 +67,7 @@ class ExportRequest:
     ) -> ExportRequest:
         """Without `task` the only one that was gated; the model as the atlas remembers it."""
         chosen = FORMATS[format]
-        given = {name: value for name, value in options.items() if value is not None}
+        given = given_options(**options)
         allowed = chosen.options.names()
         for name in given:
             if name not in allowed:
@@ -108,8 +109,19 @@ class ExportRequest:
             "kind": self.kind,
             "folder": str(self.folder),
             "model": self.model.to_json(),
-            "task": self.task.name,
+            "task": task_to_json(self.task),
             "out": str(self.out),
             "format": self.format,
             "options": self.options.to_json(),
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ExportRequest:
+        return cls(
+            Path(data["folder"]),
+            ModelRef.from_json(data["model"]),
+            task_from_json(data["task"]),
+            Path(data["out"]),
+            data["format"],
+            FORMATS[data["format"]].options.of(**data["options"]),
+        )

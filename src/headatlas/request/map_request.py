@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headatlas.atlas import Atlas, EffectMap, Fit, open_atlas, record_path, work_path
+from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
 from headatlas.core import ModelRef, RequestError, require_whole
 from headatlas.method.gating import GatingSettings, resolve
 from headatlas.method.method import METHODS
 from headatlas.request.origin import (
+    absolute_task,
     model_ref,
     recorded_model,
     recorded_task,
@@ -21,7 +22,7 @@ from headatlas.request.origin import (
 from headatlas.request.plan import Plan, Step, seed_blocks, seeds_text
 from headatlas.task import Task, load_task
 
-__all__ = ["ContrastRequest", "MapRequest", "contrast_name", "distinct_tasks"]
+__all__ = ["ContrastRequest", "MapRequest", "contrast_name", "distinct_tasks", "given_options"]
 
 #: the stage of a contrast, and what is fitted in it
 CONTRAST_STAGES = {"contrast": ("retain",)}
@@ -41,7 +42,7 @@ class MapRequest:
     given: Mapping[str, Any]
     max_tokens: int | None = None
     #: seconds between two checkpoints of a fit; numbers do not depend on it
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: float = field(default=30.0, compare=False)
 
     @classmethod
     def of(
@@ -58,7 +59,7 @@ class MapRequest:
     ) -> MapRequest:
         """`load` are options of `load_model` for a model given by name, by default in dtype "fast"."""
         chosen = METHODS[method]
-        given = {name: value for name, value in options.items() if value is not None}
+        given = given_options(**options)
         return cls(
             model_ref(model, **{"dtype": "fast", **(load or {})}),
             _readable(distinct_tasks(tasks, trust_code=trust_code)),
@@ -86,36 +87,29 @@ class MapRequest:
         are those of the tasks that it has already."""
         atlas = open_atlas(folder)
         runs = {task: run for (name, task), run in atlas.runs.items() if name == METHODS[method].name}
-        if tasks is None:
-            if not runs:
-                raise RequestError(f"{folder} has no task mapped by {method}; give one with --task.")
-            found = {name: recorded_task(run, trust_code=trust_code) for name, run in runs.items()}
-            for name, task in found.items():
-                if task is None:
-                    raise RequestError(f"{name}: its file has moved; give it with --task.")
-            chosen = [task for task in found.values() if task is not None]
-        else:
-            chosen = [
-                (_recorded(runs.get(task), trust_code) if isinstance(task, str) else None)
-                or load_task(task, trust_code=trust_code)
-                for task in tasks
-            ]
-        given = {name: value for name, value in options.items() if value is not None}
+        if tasks is None and not runs:
+            raise RequestError(f"{folder} has no task mapped by {method}; give one with --task.")
+        chosen = [
+            _recorded(runs[task], trust_code)
+            if isinstance(task, str) and task in runs
+            else load_task(task, trust_code=trust_code)
+            for task in (runs if tasks is None else tasks)
+        ]
+        given = given_options(max_tokens=max_tokens, **options)
         earlier = [run for name, run in runs.items() if name in {task.name for task in chosen}]
-        stored = [dict(run.settings.get("given", {})) for run in earlier]
-        if stored:
-            if any(settings != stored[0] for settings in stored) and set(stored[0]) - set(given):
-                raise RequestError(
-                    "these tasks were mapped with different options; continue them one by one (--task), or "
-                    "give the options."
-                )
-            tokens = stored[0].pop("max_tokens", None)
-            max_tokens = tokens if max_tokens is None else max_tokens
-            given = {**stored[0], **given}
+        stored = [
+            {name: value for name, value in _given(run).items() if name not in given} for run in earlier
+        ]
+        if any(settings != stored[0] for settings in stored):
+            raise RequestError(
+                "these tasks were mapped with different options; continue them one by one (--task), or "
+                "give the options."
+            )
+        given |= stored[0] if stored else {}
         load = {name: value for name, value in (load or {}).items() if value is not None}
         dtypes = {str(run.settings.get("decides", {}).get("dtype", "fast")) for run in earlier}
         load.setdefault("dtype", dtypes.pop() if len(dtypes) == 1 else "fast")
-        request = cls.of(model, chosen, method, max_tokens=max_tokens, load=load, **given)
+        request = cls.of(model, chosen, method, load=load, **given)
         return replace(request, model=recorded_model(atlas, **load)) if model is None else request
 
     def only(self, subjects: Sequence[str]) -> MapRequest:
@@ -163,7 +157,7 @@ class ContrastRequest:
     options: GatingSettings
     given: Mapping[str, Any]
     max_tokens: int | None = None
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: float = field(default=30.0, compare=False)
 
     @classmethod
     def of(
@@ -182,10 +176,9 @@ class ContrastRequest:
         batch: int | None = None,
     ) -> ContrastRequest:
         """As `MapRequest.of`; both tasks are fitted with the schedule of the free stage."""
-        options: dict[str, Any] = {"preset": preset, "seeds": seeds, "updates": updates, "batch": batch}
-        given = {name: value for name, value in options.items() if value is not None}
+        given = given_options(preset=preset, seeds=seeds, updates=updates, batch=batch)
         settings = resolve(**given)
-        kept, forgotten = (load_task(task, trust_code=trust_code) for task in (retain, forget))
+        kept, forgotten = (absolute_task(load_task(task, trust_code=trust_code)) for task in (retain, forget))
         if kept.name == forgotten.name:
             raise RequestError(f"retain and forget are both {kept.name!r}; a contrast needs two tasks.")
         _readable([kept, forgotten])
@@ -229,6 +222,12 @@ class ContrastRequest:
         return replace(request, model=ModelRef.from_json(data["model"]))
 
 
+def given_options(**options: Any) -> dict[str, Any]:
+    """The options that a user gave, as plain values that JSON can hold."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+
+
 def contrast_name(retain: str, forget: str) -> str:
     return f"{retain} without {forget}"
 
@@ -238,7 +237,7 @@ def distinct_tasks(
 ) -> list[Task]:
     """The tasks, no two of one name."""
     listed = list(tasks) if isinstance(tasks, Iterable) and not isinstance(tasks, str) else [tasks]
-    chosen = [load_task(task, trust_code=trust_code) for task in listed]
+    chosen = [absolute_task(load_task(task, trust_code=trust_code)) for task in listed]
     names = [task.name for task in chosen]
     if not names:
         raise RequestError("no task is given.")
@@ -248,8 +247,16 @@ def distinct_tasks(
     return chosen
 
 
-def _recorded(run: Any, trust_code: bool) -> Task | None:
-    return None if run is None else recorded_task(run, trust_code=trust_code)
+def _given(run: Run) -> dict[str, Any]:
+    """The options of an earlier run as its user gave them."""
+    return given_options(**{"max_tokens": run.request.get("max_tokens"), **run.settings.get("given", {})})
+
+
+def _recorded(run: Run, trust_code: bool) -> Task:
+    task = recorded_task(run, trust_code=trust_code)
+    if task is None:
+        raise RequestError(f"{run.task}: its file is not known or has moved; give it with --task.")
+    return task
 
 
 def _readable(tasks: Sequence[Task]) -> tuple[Task, ...]:

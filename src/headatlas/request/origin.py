@@ -10,9 +10,16 @@ from typing import Any
 
 from headatlas.atlas import Atlas, Run
 from headatlas.core import ModelRef, RequestError, TaskError, UnknownNameError
-from headatlas.task import Task, TaskSpec, load_task
+from headatlas.task import Task, TaskSpec, builtin_relations, load_task
 
-__all__ = ["model_ref", "recorded_model", "recorded_task", "task_from_json", "task_to_json"]
+__all__ = [
+    "absolute_task",
+    "model_ref",
+    "recorded_model",
+    "recorded_task",
+    "task_from_json",
+    "task_to_json",
+]
 
 
 def model_ref(model: Any, **load: Any) -> ModelRef:
@@ -70,20 +77,40 @@ def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:
     for data in run.request.get("tasks", ()):
         try:
             task = task_from_json(data, trust_code=trust_code)
-            if task.name == run.task:
-                task.require_readable()
-                return task
         except (KeyError, TypeError, TaskError, UnknownNameError):
             return None
+        if task.name == run.task:
+            if _has_moved(task):
+                return None
+            task.require_readable()
+            return task
     return _built_in(run.task)
+
+
+def _has_moved(task: Task) -> bool:
+    """True if the file that the task is read from is gone."""
+    if _is_built_in(task):
+        return False
+    if task.spec.kind in ("file", "relation"):
+        name = str(task.spec.source[task.spec.kind])
+        return name not in builtin_relations() and not (task.folder / name).is_file()
+    return not task.folder.is_dir()
+
+
+def absolute_task(task: Task) -> Task:
+    """The task with a folder that does not depend on the working directory: a worker has another one."""
+    return task if _is_built_in(task) else replace(task, folder=task.folder.resolve())
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
     """What it takes to read the task again, without the permission to run its code."""
-    known = _built_in(task.name)
-    if known is not None and replace(known, trust_code=False) == replace(task, trust_code=False):
+    if _is_built_in(task):
         return {"name": task.name}
     return {"name": task.name, "spec": task.spec.to_json(), "folder": str(task.folder.resolve())}
+
+
+def _is_built_in(task: Task) -> bool:
+    return replace(task, trust_code=False) == _built_in(task.name)
 
 
 def task_from_json(data: Mapping[str, Any], *, trust_code: bool = False) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,19 +74,21 @@ class RelationsRequest:
         load: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> RelationsRequest:
-        """Continue an atlas with its model: without `relations` all built-in ones and those of the atlas."""
+        """Continue an atlas with its model, its dtype and its `k`: without `relations` all built-in ones and
+        those of the atlas."""
         atlas = open_atlas(folder)
+        runs = [run for (method, _), run in atlas.runs.items() if method == "relations"]
         if relations is None:
-            stored = [
-                _from_json(data)
-                for (method, _), run in atlas.runs.items()
-                if method == "relations"
-                for data in run.request.get("relations", ())
-            ]
+            stored = [_from_json(data) for run in runs for data in run.request.get("relations", ())]
             known = {relation.name for relation in stored}
             relations = [*stored, *(name for name in builtin_relations() if name not in known)]
+        limits = {run.request.get("k") for run in runs}
+        if options.get("k") is None and len(limits) == 1:
+            options["k"] = limits.pop()
+        dtypes = {str(run.settings.get("decides", {}).get("dtype", "auto")) for run in runs}
+        dtype = dtypes.pop() if len(dtypes) == 1 else "auto"
         request = cls.of(None, relations, **options)
-        return replace(request, model=recorded_model(atlas, **{"dtype": "auto", **(load or {})}))
+        return replace(request, model=recorded_model(atlas, **{"dtype": dtype, **(load or {})}))
 
     def only(self, subjects: Sequence[str]) -> RelationsRequest:
         """The source vectors are chosen from all relations, so a worker needs them all."""
@@ -133,16 +135,11 @@ def _to_json(relation: Relation) -> dict[str, Any]:
     """A built-in relation by its name, another one whole: its pairs are few."""
     if relation.name in builtin_relations() and load_relation(relation.name) == relation:
         return {"name": relation.name}
-    return {
-        "name": relation.name,
-        "category": relation.category,
-        "pairs": [list(pair) for pair in relation.pairs],
-        "prompt": relation.prompt,
-    }
+    data = {field.name: getattr(relation, field.name) for field in fields(relation) if field.compare}
+    return {**data, "pairs": [list(pair) for pair in relation.pairs]}
 
 
 def _from_json(data: Mapping[str, Any]) -> Relation:
     if "pairs" not in data:
         return load_relation(data["name"])
-    pairs = tuple((source, target) for source, target in data["pairs"])
-    return Relation(data["name"], data["category"], pairs, data["prompt"])
+    return Relation(**{**data, "pairs": tuple((source, target) for source, target in data["pairs"])})

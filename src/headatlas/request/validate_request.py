@@ -143,13 +143,15 @@ class ValidateRequest:
             "draws": self.draws,
             "retest": self.retest,
             "effect_items": self.effect_items,
+            "left_out": list(self.left_out),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ValidateRequest:
         counts = {name: data[name] for name in ("items", "draws", "retest", "effect_items")}
         tasks = tuple(task_from_json(task) for task in data["tasks"])
-        return cls(ModelRef.from_json(data["model"]), tasks, tuple(data["methods"]), **counts)
+        methods, left_out = tuple(data["methods"]), tuple(data["left_out"])
+        return cls(ModelRef.from_json(data["model"]), tasks, methods, left_out=left_out, **counts)
 
 
 def effect_methods() -> list[str]:

@@ -19,7 +19,6 @@ from headatlas.core import (
     AtlasError,
     Loaded,
     ModelRef,
-    ModelSourceError,
     Progress,
     RequestError,
     require_path,
@@ -159,9 +158,9 @@ def load_for_run(model: Any) -> Model:
     if isinstance(model, Model):
         return model
     if isinstance(model, ModelRef):
-        if model.source is None:
-            raise ModelSourceError("the request names no model, and none was given.")
-        return load_model(model.source, **model.options())
+        if model.source is not None:
+            return load_model(model.source, **model.options())
+        model = None
     import torch
 
     if isinstance(model, torch.nn.Module):

@@ -70,6 +70,8 @@ class MapJob:
         for run in store.add(*runs):
             for note in row_notes(self.tasks[run.task]):
                 self.progress(note)
+            if store.keys(EffectMap, run):  # earlier versions measured no baseline of effects
+                _measure_effects_baseline(self.model, store, run, self.tasks[run.task])
 
     def _run_of(self, name: str) -> Run:
         request = self.request.only([name]).to_json()
@@ -178,10 +180,7 @@ def measure_effects(
     """See to it that the effects of a seed are in the store, and the run has a baseline."""
     method = METHODS[run.method]
     assert method.measure is not None
-    if not run.baseline:
-        # No view of effects shows items of groups that were fitted on, so they are not measured.
-        baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
-        run = store.update(run, baseline=baseline)
+    _measure_effects_baseline(model, store, run, task)
     if (seed,) in store.keys(EffectMap, run):
         return
     rows = task.rows.train
@@ -217,6 +216,14 @@ def measure_effects(
     store.write(
         EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
+
+
+def _measure_effects_baseline(model: Model, store: Store, run: Run, task: Prepared) -> None:
+    """See to it that the run has a baseline. No view of effects shows items of groups that were fitted on, so
+    they are not measured."""
+    if not store.runs[run.method, run.task].baseline:
+        baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
+        store.update(run, baseline=baseline)
 
 
 def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:

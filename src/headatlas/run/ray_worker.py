@@ -23,8 +23,9 @@ from filelock import FileLock, Timeout
 from headatlas.core import Event, HeadatlasError, Note, StoreError, Update, Worker
 from headatlas.model import Model
 from headatlas.request.plan import Step
-from headatlas.run import execute
 from headatlas.run.exchange import Exchange
+from headatlas.run.execute import carry_out as carry_out_stages
+from headatlas.run.execute import load_for_run
 
 __all__ = ["WorkerJob", "carry_out"]
 
@@ -92,7 +93,7 @@ def _do(job: WorkerJob, step: Step, tell: Tell, folder: Path) -> None:
     progress = _Telling(step.name, tell, lambda: exchange.hand_over(step.name, folder), job.handing_seconds)
     progress(Update("loading the model", 0, 0))
     request = job.request.only(step.subjects) if step.subjects else job.request
-    execute.carry_out(request, _model(job), folder, [[step]], progress)
+    carry_out_stages(request, _model(job), folder, [[step]], progress)
     exchange.hand_over(step.name, folder)
 
 
@@ -100,7 +101,7 @@ def _model(job: WorkerJob) -> Model:
     key = json.dumps(job.request.model.options() | {"source": job.request.model.source}, sort_keys=True)
     if key not in _LOADED:
         _LOADED.clear()
-        _LOADED[key] = execute.load_for_run(job.request.model)
+        _LOADED[key] = load_for_run(job.request.model)
     return _LOADED[key]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from headatlas.atlas import Atlas, Store, open_atlas
 from headatlas.core import Note, Progress
 from headatlas.method.gating import GatingSettings
-from headatlas.method.method import METHODS, EffectOptions
+from headatlas.method.method import METHODS
 from headatlas.model import Model
 from headatlas.request.plan import Step, seed_blocks
 from headatlas.request.validate_request import (
@@ -76,7 +76,7 @@ class ValidateJob:
         return compared_methods(atlas, name, self.request.methods)
 
     def _measure_effects(self, store: Store, name: str, method: str) -> None:
-        task, options = self.tasks[name], EffectOptions(1, self.request.effect_items)
+        task, options = self.tasks[name], METHODS[method].options.of(seeds=1, items=self.request.effect_items)
         request = self.request.only([name]).to_json()
         (run,) = store.add(effects_run(self.model, METHODS[method], task, options, request))
         measure_effects(self.model, store, run, task, options, 0, self.progress)
