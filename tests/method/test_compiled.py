@@ -12,7 +12,6 @@ from headatlas import load_model
 from headatlas.method import GateFit
 from headatlas.method.engine.block_compiler import BlockCompiler, is_compiler_error
 from headatlas.method.engine.determinism import fit_conditions
-from headatlas.model.load import _prove
 from method.test_gating import Failing, free, rows_of
 from support.tiny import build_tiny
 
@@ -113,19 +112,6 @@ def _raised(error: Exception) -> Exception:
         raise error
     except type(error) as found:
         return found
-
-
-@pytest.mark.slow
-def test_eight_bits_can_be_compiled():
-    def made():
-        hf = build_tiny("llama", hidden_size=128, intermediate_size=256, head_dim=32, num_key_value_heads=4)
-        return _prove(hf.to(torch.bfloat16).eval(), None, "tiny", None, False, eight_bits=True)
-
-    plain, other = free(made(), [0]), compiled(free(made(), [0]), Counting())
-    plain.run()
-    other.run()
-    assert other.runner.compiler
-    torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=0.05)
 
 
 def test_on_a_cpu_nothing_is_compiled_unasked():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headatlas import GateError, Head, HeadNameError, ModelRefusedError, gates, load_model
-from support.heads import LAYOUTS, logits, model_of
+from support.heads import LAYOUTS, logits, model_of, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=3, length=6)
@@ -38,7 +38,7 @@ def state(model):
 @pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_ones_change_nothing_bit_for_bit(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     with gates(model, torch.ones(model.spec.shape)):
         assert torch.equal(logits(model, IDS), plain)
@@ -51,7 +51,7 @@ def test_ones_change_nothing_bit_for_bit(kind):
 @torch.no_grad()
 def test_a_zero_gate_equals_a_zeroed_slice_of_the_weights(kind):
     """Against the weights themselves: the slice of W_O is overwritten in the checkpoint."""
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     for found in model.anatomy.present():
         values = torch.ones(model.spec.shape)
         values[found.layer, 1] = 0
@@ -74,7 +74,7 @@ def test_a_zero_gate_equals_a_zeroed_slice_of_the_weights(kind):
 @pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_each_row_has_its_own_gates(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     values = random_gates(model, 3)
     with gates(model, values):
         together = logits(model, IDS)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headatlas import GateError, gates, load_model
-from support.heads import LAYOUTS, logits, model_of
+from support.heads import LAYOUTS, logits, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=3, length=6)
@@ -50,7 +50,7 @@ def by_hand(model, values, at):
 @pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_only_the_chosen_position_of_each_row_is_gated(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (random_gates(model), random_gates(model, 3), torch.zeros(model.spec.shape)):
         with gates(model, values, at=AT):
@@ -66,7 +66,7 @@ def test_only_the_chosen_position_of_each_row_is_gated(kind):
 @pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_ones_are_bit_identical(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (torch.ones(model.spec.shape), torch.ones(3, *model.spec.shape)):
         with gates(model, values, at=AT):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headatlas import gates, load_model
-from support.heads import LAYOUTS, model_of
+from support.heads import LAYOUTS, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=4, length=7)
@@ -57,7 +57,7 @@ def test_what_heads_put_out_and_what_values_are_made_from(name):
 
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_layer_with_heads_is_seen(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     found = model.observe(IDS, AT)
     assert list(found) == [layer for layer, heads in enumerate(model.spec.heads) if heads]
     for layer, (outputs, inputs) in found.items():

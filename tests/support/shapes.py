@@ -39,7 +39,7 @@ class _Loader(SourceFileLoader):
         owners: list[Any] = [module, *(value for value in owned if isinstance(value, type))]
         for owner in owners:
             for name, value in list(vars(owner).items()):
-                traced = TRACED & {name, owner.__name__}
+                traced = TRACED & {name, getattr(owner, "__name__", "")}
                 if isinstance(value, FunctionType) and value.__module__ == self.name and not traced:
                     setattr(owner, name, _checked(value))
 

@@ -338,7 +338,7 @@ class _Response:
     """What a layer does where one position alone has values, all of them one."""
 
     heads: Float[Tensor, "head query key head_dim"]  # head outputs, the key being that position
-    pattern: Float[Tensor, "head query key"]  # the attention weight for it
+    pattern: Float[Tensor, "softmax_head query key"]  # the attention weight for it
 
 
 def _responses(
