@@ -58,7 +58,7 @@ def speed(peer: Path) -> dict[str, Any]:
             torch.cuda.synchronize()
             first[name] = time.perf_counter() - began
             if name in fits:  # Adam's mean after one update is a tenth of the slope
-                slopes[name] = fits[name]._mean.clone()
+                slopes[name] = fits[name].adam.mean.clone()
             for _ in range(CHECKED - 1 if name in fits else 2):
                 work()
             peak[name] = (torch.cuda.max_memory_allocated() - before) / GIB
@@ -128,9 +128,9 @@ def memory() -> list[dict[str, Any]]:
                 "weights_gib": sum(p.numel() * p.element_size() for p in model.hf.parameters()) / GIB,
                 "peak_gib": torch.cuda.max_memory_reserved() / GIB,
                 "failed": torch.cuda.memory_stats()["num_ooms"] - failed,
-                "tokens_per_pass": fit.budget,
-                "compiled": bool(fit.compiler),
-                "recorded": len(fit._recorder._recordings),
+                "tokens_per_pass": fit.runner.budget,
+                "compiled": bool(fit.runner.compiler),
+                "recorded": len(fit.runner.recorder._recordings),
                 "seconds": statistics.median(times),
                 "rate": 4 * (model.spec.parameters or 0) * 64 * 40 * 10 / statistics.median(times),
             }

@@ -26,7 +26,7 @@ from timing import about
 from agreement import read_rows
 from headatlas import load_model
 from headatlas.atlas.roles import role_scores, roles_of
-from headatlas.method import GateFit, RowTable, random_starts, resolve
+from headatlas.method import GateFit, Pressure, RowTable, random_starts, resolve
 
 #: seeds that are fitted together (0: all) where a way does not say otherwise
 ALL_SEEDS = 0
@@ -72,9 +72,9 @@ def fit(
     table, seeds = RowTable(rows), range(settings.seeds)
 
     def run(stage: str, sets: list[tuple[int, str]], starts: torch.Tensor) -> torch.Tensor:
-        one = GateFit(model, table, settings, stage, sets, starts)
+        one = GateFit(model, Pressure(model, table, settings, stage, sets), starts)
         set_way(one, recorded, compiled)
-        one.pieces = one.pieces if usual else 0
+        one.runner.pieces = one.runner.pieces if usual else 0
         one.run()
         return one.logits
 

@@ -44,7 +44,7 @@ EFFECTS = (
 #: what differs between two runs of the same code
 IGNORED = {
     "seconds", "tokens_per_second", "made_with", "environment", "digest", "time", "version", "headatlas",
-    "atlas", "path", "text", "made", "doubts", "request",
+    "atlas", "path", "text", "made", "doubts", "request", "about",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The view of many workers: a bar for each unit that is at work, one for all; lines where no terminal is."""
+"""The view of many workers: a bar for each step that is at work, one for all; lines where no terminal is."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 
 from headatlas import Ray
 from headatlas.cli.progress import ShownProgress, saved_in
-from headatlas.run import Seen
+from headatlas.core import Update, Worker, Workers
 
 WORK = [
-    ([Seen("math, seeds 0 to 4", "loading the model", 0, 0, 1)], 0, 3),
-    (
-        [
-            Seen("math, seeds 0 to 4", "free, loss 0.500", 20, 50, 1),
-            Seen("syntax, seeds 0 to 4", "pressed, loss 0.250", 7, 50, 2),
-        ],
+    Workers((Worker("math, seeds 0 to 4", 1, Update("loading the model", 0, 0)),), 0, 3),
+    Workers(
+        (
+            Worker("math, seeds 0 to 4", 1, Update("free", 20, 50, "math", 0.5)),
+            Worker("syntax, seeds 0 to 4", 2, Update("pressed", 7, 50, "syntax", 0.25)),
+        ),
         0,
         3,
     ),
-    ([Seen("syntax, seeds 0 to 4", "pressed, loss 0.125", 30, 50, 2)], 2, 3),
-    ([], 3, 3),
+    Workers((Worker("syntax, seeds 0 to 4", 2, Update("pressed", 30, 50, "syntax", 0.125)),), 2, 3),
+    Workers((), 3, 3),
 ]
 
 
@@ -33,16 +33,16 @@ def shown(capsys, monkeypatch, terminal):
         monkeypatch.setenv("FORCE_COLOR", "1")
     frames = []
     with ShownProgress() as progress:
-        for running, done, total in WORK:
-            progress.units(running, done, total)
+        for event in WORK:
+            progress(event)
             if terminal:
                 progress._bars.refresh()
             frames.append(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err))
     return frames
 
 
-def test_on_a_terminal_each_unit_has_a_bar(capsys, monkeypatch):
-    loading, two, one, none = (frame.rsplit("all units", 1)[-1] for frame in shown(capsys, monkeypatch, True))
+def test_on_a_terminal_each_step_has_a_bar(capsys, monkeypatch):
+    loading, two, one, none = (frame.rsplit("all steps", 1)[-1] for frame in shown(capsys, monkeypatch, True))
     assert "loading the model" in loading
     assert re.search(r"math, seeds 0 to 4 .*20/50 +free, loss 0.500", two)
     assert re.search(r"syntax, seeds 0 to 4 .*7/50 +pressed, loss 0.250", two) and "0/3" in two
@@ -50,9 +50,9 @@ def test_on_a_terminal_each_unit_has_a_bar(capsys, monkeypatch):
     assert "syntax" not in none and "3/3" in none
 
 
-def test_elsewhere_a_line_when_a_unit_is_done(capsys, monkeypatch):
+def test_elsewhere_a_line_when_a_step_is_done(capsys, monkeypatch):
     said = "".join(shown(capsys, monkeypatch, False)).splitlines()
-    assert said == ["0 of 3 units done", "2 of 3 units done", "3 of 3 units done"]
+    assert said == ["0 of 3 steps done", "2 of 3 steps done", "3 of 3 steps done"]
 
 
 def stopped(capsys, out, save=None):

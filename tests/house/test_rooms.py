@@ -15,23 +15,24 @@ import headatlas
 
 SOURCE = Path(headatlas.__file__).parent
 
-#: room -> rooms that it may import. Data flows model + task -> method -> run -> atlas -> figure | page.
+#: room -> rooms that it may import. Data flows task + model -> method -> request -> run -> atlas -> figure.
 MAY_IMPORT = {
     "core": set(),
     "model": {"core"},
     "task": {"core"},
     "method": {"core", "model", "task"},
-    "run": {"core", "model", "task", "method", "atlas"},
+    "request": {"core", "model", "task", "method", "atlas"},
+    "run": {"core", "model", "task", "method", "atlas", "request"},
     "atlas": {"core"},
     "figure": {"core", "atlas"},
     "page": {"core", "atlas"},
-    "export": {"core", "model", "task", "method", "run", "atlas"},
-    "cli": {"core", "model", "task", "method", "run", "atlas", "figure", "page", "export"},
+    "export": {"core", "model", "task", "method", "request", "run", "atlas"},
+    "cli": {"core", "model", "task", "method", "request", "run", "atlas", "figure", "page", "export"},
 }
 #: imports against that order, inside functions: what an atlas and a card show in a notebook
-UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/card.py": "headatlas.page.notebook"}
+UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/head_card.py": "headatlas.page.notebook"}
 #: rooms in which torch and what brings torch with it may not be imported
-WITHOUT_TORCH = {"core", "task", "atlas", "figure", "page", "cli"}
+WITHOUT_TORCH = {"core", "task", "request", "atlas", "figure", "page", "cli"}
 TORCH = {"torch", "transformers", "safetensors.torch", "accelerate"}
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headatlas import gates, load_model
-from support.heads import KINDS, shared_model
+from support.heads import LAYOUTS, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=4, length=7)
@@ -55,7 +55,7 @@ def test_what_heads_put_out_and_what_values_are_made_from(name):
         assert not module._forward_hooks and not module._forward_pre_hooks
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_layer_with_heads_is_seen(kind):
     model = shared_model(kind)
     found = model.observe(IDS, AT)
@@ -179,6 +179,7 @@ HALF_MODELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "attention", "dtype"), HALF_MODELS)
 @torch.no_grad()
 def test_first_mlp_of_half_precision_weights_is_single_precision(name, attention, dtype):

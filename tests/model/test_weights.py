@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headatlas import Head, HeadNameError, RequestError, gates, load_model
-from support.heads import KINDS, model_of, shared_model
+from support.heads import KINDS, layout_marks, model_of, shared_model
 from support.tiny import build_tiny, sample_ids
 
 #: kind -> W_V [hidden, head_dim] of a head, written down from the layout as each paper or code has it
@@ -56,7 +56,7 @@ NOT_LINEAR = {
     "hybrid with linear attention",
     "heads differ from layer to layer",
 }
-LINEAR = [kind for kind in KINDS if kind not in NOT_LINEAR]
+LINEAR = [pytest.param(kind, marks=layout_marks(kind)) for kind in KINDS if kind not in NOT_LINEAR]
 
 
 @pytest.mark.parametrize("kind", LINEAR)

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas import StoreError, load_model
-from headatlas.atlas import Store
-from headatlas.run.effects import measure_effects, plan_effects
+from headatlas import StoreError
+from headatlas.atlas import EffectMap, Store
+from headatlas.request import MapRequest
+from headatlas.run import execute
 from headatlas.run.exchange import Exchange
-from headatlas.run.executing import Request
-from headatlas.run.map_job import plan_map
 from headatlas.run.ray_executor import _named
-from headatlas.run.ray_worker import Job, carry_out
-from headatlas.run.requests import distinct_tasks
+from headatlas.run.ray_worker import WorkerJob, carry_out
 from support.planted import word_tokenizer
 from support.small_run import same_numbers, small_run, write_task
 from support.tiny import build_tiny
@@ -37,17 +35,21 @@ def root(tmp_path_factory):
     return root
 
 
-def job_for(root, place, **changes):
-    asked = {
-        "tasks": distinct_tasks([str(root / "words.jsonl"), str(root / "others.jsonl")]),
-        "max_tokens": None, "preset": "quick", "seeds": 3, "updates": 5, "batch": 4, "objective": None,
-        "checkpoint_seconds": 0.0, **changes,
-    }  # fmt: skip
-    request = Request("map", str(root / "model"), {"dtype": "fast"}, asked)
-    return Job(request, "atlas", {"dtype": "fast"}, str(place), "it", torch.get_num_threads(), 0.0)
+def request_for(root, method="gating", **options):
+    tasks = [str(root / name) for name in ("words.jsonl", "others.jsonl")]
+    return MapRequest.of(str(root / "model"), tasks, method, checkpoint_seconds=0.0, **options)
 
 
-UNIT = plan_map(["words"], 3).stages[0][0]
+def job_for(root, place, request=None):
+    request = request or request_for(root, seeds=3, updates=5, batch=4)
+    return WorkerJob(request, "atlas", str(place), "it", torch.get_num_threads(), 0.0)
+
+
+@pytest.fixture(scope="module")
+def step(root):
+    """The fits of the first of the two tasks."""
+    first, _ = request_for(root, seeds=3).plan().stages[0]
+    return first
 
 
 def published(place):
@@ -57,13 +59,14 @@ def published(place):
     return exchange
 
 
-def fetched(exchange, folder, unit=UNIT):
+def fetched(exchange, folder, step):
     folder.mkdir()
-    assert exchange.fetch(unit.name, folder)
+    assert exchange.fetch(step.name, folder)
     return folder
 
 
-def test_a_worker_killed_at_any_moment_of_a_hand_over(root, tmp_path, monkeypatch):
+@pytest.mark.process
+def test_a_worker_killed_at_any_moment_of_a_hand_over(root, step, tmp_path, monkeypatch):
     """Before and in the middle of every single file; every second one, for time."""
     plain, count = Exchange._put, 0
 
@@ -74,8 +77,8 @@ def test_a_worker_killed_at_any_moment_of_a_hand_over(root, tmp_path, monkeypatc
 
     monkeypatch.setattr(Exchange, "_put", counting)
     exchange = published(tmp_path / "count")
-    assert carry_out(job_for(root, tmp_path / "count"), UNIT, lambda *told: None).keys() == {"seconds"}
-    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "counted"))
+    assert carry_out(job_for(root, tmp_path / "count"), step, lambda *told: None).keys() == {"seconds"}
+    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "counted", step))
     assert count > 40
     for moment in range(1, count - 1, 2):
         done, half = 0, moment % 4 == 1
@@ -94,24 +97,24 @@ def test_a_worker_killed_at_any_moment_of_a_hand_over(root, tmp_path, monkeypatc
         exchange = published(place)
         monkeypatch.setattr(Exchange, "_put", deadly)
         with pytest.raises(KilledError):
-            carry_out(job_for(root, place), UNIT, lambda *told: None)
+            carry_out(job_for(root, place), step, lambda *told: None)
         monkeypatch.setattr(Exchange, "_put", plain)
-        carry_out(job_for(root, place), UNIT, lambda *told: None)
-        assert same_numbers(root / "whole", fetched(exchange, place / "made")), moment
+        carry_out(job_for(root, place), step, lambda *told: None)
+        assert same_numbers(root / "whole", fetched(exchange, place / "made", step)), moment
 
 
-def test_what_is_damaged_is_made_again_and_not_taken_over(root, tmp_path):
+def test_what_is_damaged_is_made_again_and_not_taken_over(root, step, tmp_path):
     exchange = published(tmp_path)
-    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
+    carry_out(job_for(root, tmp_path), step, lambda *told: None)
     one = max((tmp_path / "it").glob("unit-*/*"), key=lambda path: path.stat().st_size)
     one.write_bytes(one.read_bytes()[:100])
     (tmp_path / "half").mkdir()
-    assert not exchange.fetch(UNIT.name, tmp_path / "half")
-    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
-    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "made"))
+    assert not exchange.fetch(step.name, tmp_path / "half")
+    carry_out(job_for(root, tmp_path), step, lambda *told: None)
+    assert same_numbers(root / "whole", fetched(exchange, tmp_path / "made", step))
 
 
-def test_a_unit_has_to_do_with_its_own_task_alone(root, tmp_path, monkeypatch):
+def test_a_step_has_to_do_with_its_own_task_alone(root, step, tmp_path, monkeypatch):
     """Tasks that others see to are neither read nor measured."""
     measured = []
     plain = Store.update
@@ -119,13 +122,13 @@ def test_a_unit_has_to_do_with_its_own_task_alone(root, tmp_path, monkeypatch):
         Store, "update", lambda store, run, **what: measured.append(run.task) or plain(store, run, **what)
     )
     exchange = published(tmp_path)
-    carry_out(job_for(root, tmp_path), UNIT, lambda *told: None)
+    carry_out(job_for(root, tmp_path), step, lambda *told: None)
     assert measured == ["words"]
-    assert [task for _, task in Store.open(fetched(exchange, tmp_path / "made")).runs] == ["words"]
+    assert [task for _, task in Store.open(fetched(exchange, tmp_path / "made", step)).runs] == ["words"]
 
 
 @pytest.mark.parametrize("handed_over", [True, False])
-def test_what_was_handed_over_before_the_first_unit_was_done_stays(tmp_path, handed_over):
+def test_what_was_handed_over_before_the_first_step_was_done_stays(step, tmp_path, handed_over):
     """Stopped by Ctrl-C: the request keeps its name and its parts, if it has any."""
     out = tmp_path / "atlas"
     out.mkdir()
@@ -137,7 +140,7 @@ def test_what_was_handed_over_before_the_first_unit_was_done_stays(tmp_path, han
             exchange.publish(out)
             if handed_over:
                 (tmp_path / "atlas.json").write_text("{}")
-                exchange.hand_over(UNIT.name, tmp_path)
+                exchange.hand_over(step.name, tmp_path)
             raise KeyboardInterrupt
 
     for _ in range(2):
@@ -147,31 +150,24 @@ def test_what_was_handed_over_before_the_first_unit_was_done_stays(tmp_path, han
     assert (out / "parts").exists() is handed_over and (out / "exchange.id").exists() is handed_over
 
 
-def test_effects_unit_by_unit(root, tmp_path):
+def test_effects_step_by_step(root, tmp_path):
     """As measured here in one go."""
-    tasks = distinct_tasks([str(root / "words.jsonl"), str(root / "others.jsonl")])
-    asked = {"tasks": tasks, "max_tokens": None, "method": "ablate-zero", "seeds": 2, "items": 6}
-    request = Request("effects", str(root / "model"), {"dtype": "fast"}, asked)
-    job = Job(request, "atlas", {"dtype": "fast"}, str(tmp_path), "it", torch.get_num_threads(), 0.0)
+    request = request_for(root, "ablate-zero", seeds=2, items=6)
     exchange = published(tmp_path)
-    names = [task.name for task in tasks]
-    units = plan_effects("ablate-zero", names, 2).stages[0]
-    assert len(units) == 4
-    measure_effects(load_model(str(root / "model"), dtype="fast"), out=tmp_path / "here", resume=False,
-                    progress=None, **asked)  # fmt: skip
+    (steps,) = request.plan().stages
+    assert len(steps) == 4
+    execute(request, tmp_path / "here")
     here = Store.open(tmp_path / "here")
-    for number, unit in enumerate(units):
-        assert "error" not in carry_out(job, unit, lambda *told: None)
-        there = Store.open(fetched(exchange, tmp_path / f"made{number}", unit))
+    for number, step in enumerate(steps):
+        assert "error" not in carry_out(job_for(root, tmp_path, request), step, lambda *told: None)
+        there = Store.open(fetched(exchange, tmp_path / f"made{number}", step))
         (run,) = there.runs.values()
-        (effect,) = there.read_effects(run)
-        (same,) = [
-            one for one in here.read_effects(here.runs[run.method, run.task]) if one.seed == effect.seed
-        ]
+        (effect,) = there.read_all(EffectMap, run)
+        same = here.read(EffectMap, here.runs[run.method, run.task], seed=effect.seed)
         assert np.array_equal(effect.values, same.values)
 
 
-def test_a_unit_reads_of_the_atlas_what_it_needs(root, tmp_path):
+def test_a_step_reads_of_the_atlas_what_it_needs(root, step, tmp_path):
     """Of an atlas with two tasks the files of one; seeds are added to it."""
     tasks = [str(root / name) for name in ("words.jsonl", "others.jsonl")]
     small_run(str(root / "model"), tasks[0], tmp_path / "atlas", seeds=2)
@@ -179,12 +175,12 @@ def test_a_unit_reads_of_the_atlas_what_it_needs(root, tmp_path):
     exchange = Exchange(str(tmp_path / "place"), "it")
     exchange.publish(tmp_path / "atlas")
     (tmp_path / "seen").mkdir()
-    exchange.begin(UNIT.name, tmp_path / "seen", UNIT.reads)
+    exchange.begin(step.name, tmp_path / "seen", step.needs)
     seen = {path.parent.name for path in (tmp_path / "seen").rglob("*.safetensors")}
     assert seen == {"words"} and (tmp_path / "seen" / "atlas.json").exists()
-    found = carry_out(job_for(root, tmp_path / "place"), UNIT, lambda *told: None)
+    found = carry_out(job_for(root, tmp_path / "place"), step, lambda *told: None)
     assert "error" not in found
-    made = {path.name for path in fetched(exchange, tmp_path / "made").rglob("*.safetensors")}
+    made = {path.name for path in fetched(exchange, tmp_path / "made", step).rglob("*.safetensors")}
     assert made == {"2-free.safetensors", "2-retain.safetensors", "2-remove.safetensors"}
 
 
@@ -213,7 +209,7 @@ def test_nothing_is_written_outside_the_folder(tmp_path, name):
         exchange.begin("unit", tmp_path / "own", lambda name: True)
 
 
-def test_folders_of_killed_workers_are_removed(root, tmp_path, monkeypatch):
+def test_folders_of_killed_workers_are_removed(root, step, tmp_path, monkeypatch):
     monkeypatch.setattr("headatlas.run.ray_worker.gettempdir", lambda: str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     published(tmp_path / "place")
@@ -227,9 +223,9 @@ def test_folders_of_killed_workers_are_removed(root, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("headatlas.run.ray_worker.shutil.rmtree", killed)
         with pytest.raises(KilledError):
-            carry_out(job_for(root, tmp_path / "place"), UNIT, stop)
+            carry_out(job_for(root, tmp_path / "place"), step, stop)
     (workers,) = (tmp_path / "tmp").iterdir()
     (left,) = [path for path in workers.iterdir() if path.is_dir()]
     (workers / f"{left.name}.lock").touch()  # as a killed process leaves it: there, and held by nobody
-    carry_out(job_for(root, tmp_path / "place"), UNIT, lambda *told: None)
+    carry_out(job_for(root, tmp_path / "place"), step, lambda *told: None)
     assert [path.name for path in workers.iterdir()] == ["turn"]

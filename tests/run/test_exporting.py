@@ -24,9 +24,9 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
-from headatlas.atlas import Interval
-from headatlas.export import Exported, choose_gates, export_model
-from headatlas.export import checkpoint as exporting
+from headatlas.atlas import Interval, choose_gates
+from headatlas.export import Exported, checkpoint, export_model
+from headatlas.export.engine import checkpoint_writer as exporting
 from headatlas.method import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
 from headatlas.run.prepare import read_rows
@@ -181,7 +181,7 @@ def test_wrong_requests(folder, task, tmp_path, options, said):
 
 
 def test_what_is_there_is_not_written_over(folder, task, tmp_path):
-    with pytest.raises(RequestError, match="is there already"):
+    with pytest.raises(RequestError, match="already exists"):
         export_model(folder, task, tmp_path, gates="retain", model=small_model())
 
 
@@ -267,13 +267,19 @@ def known(tmp_path_factory):
     return root
 
 
+def let_gates_be(monkeypatch, values):
+    """Whatever gates are asked for, it is these that are folded in."""
+    for module in (exporting, checkpoint):
+        monkeypatch.setattr(module, "choose_gates", lambda *given: values)
+
+
 @pytest.mark.parametrize(
     "options", [{"gates": "retain"}, {"gates": "remove", "hard": 0.5}, {"prune": True}, {}]
 )
 def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatch, options):
     values = np.zeros(small_model().spec.shape)
     values[:, 1] = 20.0
-    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    let_gates_be(monkeypatch, values)
     task = str(known / "known.jsonl")
     with pytest.raises(FitError, match=r"harm known on .* → .* \(\+.* to .*\).*: worse") as refused:
         export_model(known / "atlas", task, tmp_path / "x", model=small_model(), **options)
@@ -288,7 +294,7 @@ def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatc
 
 def test_a_harmless_checkpoint_needs_no_force(folder, task, tmp_path, monkeypatch):
     values = np.ones(small_model().spec.shape)
-    monkeypatch.setattr(exporting, "choose_gates", lambda *given: values)
+    let_gates_be(monkeypatch, values)
     made = export_model(folder, task, tmp_path / "x", model=small_model(), force=True)
     assert not made.harms and made.change.mean == pytest.approx(0, abs=1e-5)
     assert "harms" not in (made.path / "README.md").read_text()
@@ -355,7 +361,7 @@ def test_items_of_one_prompt_give_no_interval_and_an_increase_harms():
     made = Exported(
         path=None, task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
         before=figures, after=figures, change=Interval(0.1), accuracy_change=Interval(0.0), items=2,
-        deviation=0, parameters=(1, 1), pruned=None, speed=None,
+        deviation=0, parameters=(1, 1), pruned=None, speed=None, heads=1,
     )  # fmt: skip
     assert made.harms and "no 95 % interval" in made.effect
     same, lower, higher = Interval(0.0, -0.1, 0.1), Interval(-0.3, -0.5, -0.1), Interval(0.3, 0.1, 0.5)

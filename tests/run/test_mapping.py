@@ -20,10 +20,12 @@ from headatlas import (
     open_atlas,
 )
 from headatlas.atlas import seed_blocks_text
-from headatlas.run import contrasting
+from headatlas.core import Update
+from headatlas.request import ContrastRequest
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, small_run, write_task
 from support.tiny import build_tiny
+from support.watching import Watch, is_step
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +38,8 @@ def task(tmp_path):
     return write_task(tmp_path / "words.jsonl")
 
 
-class Notes:
-    def __init__(self):
-        self.notes, self.stages = [], []
-
-    def stage(self, *facts):
-        self.stages.append(facts)
-
-    def step(self, step): ...
-
-    def note(self, text):
-        self.notes.append(text)
+def second_update(event):
+    return is_step(event) and event.done == 2
 
 
 def test_without_a_folder_nothing_is_written(model, task, tmp_path, monkeypatch):
@@ -88,7 +81,7 @@ def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
 def test_gates_in_the_atlas_give_the_held_out_figures(model, task, tmp_path):
     """The figure that is kept is the one that anyone can measure with the gates that are kept."""
     from headatlas.method import evaluate, resolve
-    from headatlas.run import prepare
+    from headatlas.run.prepare import prepare
 
     small_run(model, task, tmp_path / "atlas")
     atlas = open_atlas(tmp_path / "atlas")
@@ -101,7 +94,7 @@ def test_gates_in_the_atlas_give_the_held_out_figures(model, task, tmp_path):
 
 
 def test_rows_that_are_too_long_are_left_out_and_reported(model, task, tmp_path):
-    seen = Notes()
+    seen = Watch()
     atlas = small_run(model, task, None, max_tokens=5, progress=seen)
     long = atlas.run("words").task_facts["too_long"]
     assert long > 0 and f"words: left out {long} rows over 5 tokens" in seen.notes
@@ -117,7 +110,7 @@ def test_a_task_that_a_model_knows_is_not_called_chance(tmp_path):
     }.items():
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in records))
-        seen = Notes()
+        seen = Watch()
         map_heads(model, str(path), **{**SMALL, "updates": 1}, progress=seen)
         assert any("not clearly better than chance" in note for note in seen.notes) == (name == "unknown")
 
@@ -250,45 +243,23 @@ def test_a_refused_request_leaves_nothing_behind(model, task, tmp_path):
 
 
 def test_a_run_of_which_nothing_came_can_be_asked_for_otherwise(model, task, tmp_path):
-    class Stop(Notes):
-        def stage(self, *facts):
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        small_run(model, task, tmp_path / "atlas", progress=Stop())
+        small_run(model, task, tmp_path / "atlas", progress=Watch(lambda event: isinstance(event, Update)))
     atlas = small_run(model, task, tmp_path / "atlas", resume=True, batch=3)
     assert atlas.run("words").settings["resolved"]["batch"] == 3
 
-    class StopLater(Notes):
-        def step(self, step):
-            if step.update == 2:
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        small_run(model, task, tmp_path / "begun", progress=StopLater())
+        small_run(model, task, tmp_path / "begun", progress=Watch(second_update))
     with pytest.raises(AtlasError, match="batch 4 instead of 3"):  # work in progress is not thrown away
         small_run(model, task, tmp_path / "begun", resume=True, batch=3)
 
 
 def test_work_of_a_task_with_a_longer_name_is_not_ones_own(model, task, tmp_path):
-    class Stop(Notes):
-        def stage(self, *facts):
-            if self.later is None or facts[0] != "words-more":
-                raise KeyboardInterrupt
-
-        def step(self, step):
-            if step.update == 2:
-                raise KeyboardInterrupt
-
-        later = None
-
-    with pytest.raises(KeyboardInterrupt):
-        small_run(model, task, tmp_path / "atlas", progress=Stop())  # entered, nothing came
-    stop = Stop()
-    stop.later = True
+    with pytest.raises(KeyboardInterrupt):  # entered, nothing came
+        small_run(model, task, tmp_path / "atlas", progress=Watch(lambda event: isinstance(event, Update)))
     longer = write_task(tmp_path / "words-more.jsonl", seed=1)
-    with pytest.raises(KeyboardInterrupt):
-        small_run(model, longer, tmp_path / "atlas", resume=True, progress=stop)  # begun
+    with pytest.raises(KeyboardInterrupt):  # begun
+        small_run(model, longer, tmp_path / "atlas", resume=True, progress=Watch(second_update))
     assert small_run(model, task, tmp_path / "atlas", resume=True, batch=3).seeds("words") == [0, 1]
 
 
@@ -309,7 +280,7 @@ def test_a_sample_is_said_to_be_one(model, tmp_path):
     description = {"name": "few", "source": {"file": "words.jsonl"}, "rows": 50}
     description |= {"prompt": "{prompt}", "target": "{target}"}
     (tmp_path / "few.yaml").write_text(json.dumps(description))
-    notes = Notes()
+    notes = Watch()
     small_run(model, tmp_path / "few.yaml", None, updates=1, progress=notes)
     assert "few: a fair sample of 50 of its 90 records" in notes.notes
 
@@ -324,7 +295,7 @@ def test_groups_of_unequal_size_are_noted(model, tmp_path):
     description = {"name": "grouped", "source": {"file": "grouped.jsonl"}, "group": "kind", "test": 0.3}
     description |= {"prompt": "{prompt}", "target": "{target}"}
     (tmp_path / "grouped.yaml").write_text(json.dumps(description))
-    notes = Notes()
+    notes = Watch()
     small_run(model, tmp_path / "grouped.yaml", None, updates=1, progress=notes)
     (note,) = [note for note in notes.notes if "they differ in size" in note]
     assert "of 72 rows are held out, not 30%" in note
@@ -332,7 +303,7 @@ def test_groups_of_unequal_size_are_noted(model, tmp_path):
 
 def test_added_seeds_say_that_they_are_fitted_apart(model, task, tmp_path):
     """Seeds of a block that are fitted in two runs are rounded differently; the atlas and a note say so."""
-    notes = Notes()
+    notes = Watch()
     map_heads(model, task, out=tmp_path / "atlas", progress=notes, **SMALL)
     assert not any("adding seed" in note for note in notes.notes)
     atlas = map_heads(
@@ -346,15 +317,10 @@ def test_added_seeds_say_that_they_are_fitted_apart(model, task, tmp_path):
 def test_seeds_added_to_an_interrupted_block_say_that_they_are_fitted_apart(model, task, tmp_path):
     """Seeds 0 to 2 are interrupted in the free stage and go on alone; 3 and 4 are added to their block."""
 
-    class Stop(Notes):
-        def step(self, step):
-            if step.update == 2:
-                raise KeyboardInterrupt
-
     out = tmp_path / "atlas"
     with pytest.raises(KeyboardInterrupt):
-        small_run(model, task, out, seeds=3, progress=Stop())
-    notes = Notes()
+        small_run(model, task, out, seeds=3, progress=Watch(second_update))
+    notes = Watch()
     atlas = small_run(model, task, out, seeds=5, resume=True, progress=notes)
     assert [note for note in notes.notes if "adding seeds 3, 4 to a block that has seeds 0, 1, 2" in note]
     together = {
@@ -366,14 +332,9 @@ def test_seeds_added_to_an_interrupted_block_say_that_they_are_fitted_apart(mode
 
 
 def test_an_interrupted_block_that_goes_on_as_it_was_says_nothing(model, task, tmp_path):
-    class Stop(Notes):
-        def step(self, step):
-            if step.update == 2 and step.stage == self.at:
-                raise KeyboardInterrupt
-
-    for at in ("free", "pressed"):
-        stop, notes = Stop(), Notes()
-        stop.at = at
+    for at, title in (("free", "free"), ("pressed", "retain + remove")):
+        notes = Watch()
+        stop = Watch(lambda event, title=title: second_update(event) and event.what.startswith(title))
         with pytest.raises(KeyboardInterrupt):
             small_run(model, task, tmp_path / at, seeds=3, progress=stop)
         atlas = small_run(model, task, tmp_path / at, seeds=3, resume=True, progress=notes)
@@ -384,7 +345,7 @@ def test_an_interrupted_block_that_goes_on_as_it_was_says_nothing(model, task, t
 def test_seeds_added_to_a_contrast_say_that_they_are_fitted_apart(model, tmp_path):
     keep, lose = (str(write_task(tmp_path / f"{name}.jsonl", seed=seed)) for seed, name in enumerate("ab"))
     asked = {"updates": 2, "batch": 4, "out": tmp_path / "atlas"}
-    notes = Notes()
+    notes = Watch()
     contrast_heads(model, keep, lose, seeds=2, progress=notes, **asked)
     assert not any("adding seed" in note for note in notes.notes)
     atlas = contrast_heads(model, keep, lose, seeds=3, resume=True, progress=notes, **asked)
@@ -411,16 +372,14 @@ def test_contrasts_measure_no_figures_that_nobody_sees(model, tmp_path):
     assert not [key for key in {**baseline, **facts} if "known" in key]
 
 
-def test_contrast_fits_seeds_in_blocks_of_five(tmp_path, monkeypatch):
-    blocks = []
-
-    class Watched(contrasting.ContrastFit):
-        def __init__(self, model, retain, forget, settings, sets, starts, **options):
-            blocks.append([seed for seed, _ in sets])
-            super().__init__(model, retain, forget, settings, sets, starts, **options)
-
-    monkeypatch.setattr(contrasting, "ContrastFit", Watched)
-    keep, lose = (write_task(tmp_path / f"{name}.jsonl", seed=seed) for seed, name in enumerate("ab"))
-    atlas = contrast_heads(small_model(), str(keep), str(lose), seeds=7, updates=2, batch=4)
-    assert blocks == [[0, 1, 2, 3, 4], [5, 6]] and atlas.seeds("a without b", "contrast") == list(range(7))
+def test_contrast_fits_seeds_in_blocks_of_five(tmp_path):
+    keep, lose = (str(write_task(tmp_path / f"{name}.jsonl", seed=seed)) for seed, name in enumerate("ab"))
+    (steps,) = ContrastRequest.of("smollm2", keep, lose, seeds=7).plan().stages
+    assert [step.seeds for step in steps] == [(0, 1, 2, 3, 4), (5, 6)]
+    atlas = contrast_heads(small_model(), keep, lose, seeds=7, updates=2, batch=4)
+    assert atlas.seeds("a without b", "contrast") == list(range(7))
+    for step in steps:
+        for seed in step.seeds:
+            fit = atlas.fit("a without b", seed, "retain", "contrast")
+            assert fit.facts["seeds_together"] == list(step.seeds)
     assert {"retain_gain", "forget_gain"} <= set(atlas.run("a without b", "contrast").baseline)

@@ -21,6 +21,7 @@ from headatlas import (
 from support.planted import word_tokenizer
 from support.small_run import SMALL, small_model, write_task
 from support.tiny import build_tiny
+from support.watching import Watch
 
 
 @pytest.fixture(scope="module")
@@ -38,23 +39,6 @@ FEW = Relation("few", "knowledge", pairs(12))
 #: sources of two tokens: only a text can hold them
 PHRASE = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
 ALL = [NEXT, TWICE, FEW, PHRASE]
-
-
-class Watch:
-    def __init__(self):
-        self.notes, self.works = [], []
-
-    def stage(self, *facts): ...
-
-    def step(self, step): ...
-
-    def heads(self, what, done, total):
-        if not self.works or self.works[-1][0] != what:
-            self.works.append([what, 0, total])
-        self.works[-1][1] = done
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 @pytest.fixture(scope="module")

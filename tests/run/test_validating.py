@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-import headatlas
+import headatlas.model
 from headatlas import (
     AtlasError,
     RequestError,
@@ -30,15 +31,16 @@ from headatlas.atlas import SHARES, Store, effect_doubts, find, import_table
 from headatlas.cli import main
 from headatlas.core import EFFECT_METHODS
 from headatlas.method import ablate, draw, evaluate, evaluate_sets
-from headatlas.run import effects, loading
-from headatlas.run.fitter import Silence
+from headatlas.request import ValidateRequest
+from headatlas.run import map_job
 from headatlas.run.prepare import measure_baseline, read_rows
-from headatlas.run.validate_job import plan_validation, split_halves
-from headatlas.run.validation_curves import _effect_samples, _left_out, _order
+from headatlas.run.validate_job import split_halves
+from headatlas.run.validation_curves import _effect_samples, _left_out, places_in_order
 from headatlas.task import Row
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, write_task
 from support.tiny import build_tiny
+from support.watching import Watch
 
 FEW = {"items": 6, "draws": 3}
 
@@ -111,7 +113,7 @@ def test_effects_of_a_gated_task_have_the_baseline_of_its_gates(folder, model, t
     atlas = open_atlas(folder)
     for method in EFFECT_METHODS:
         assert atlas.run("words", method).baseline == atlas.run("words").baseline
-    monkeypatch.setattr(effects, "measure_baseline", None)
+    monkeypatch.setattr(map_job, "measure_baseline", None)
     copy = shutil.copytree(folder, tmp_path / "atlas")
     shutil.rmtree(copy / "effects")
     data = json.loads((copy / "atlas.json").read_text())
@@ -169,7 +171,7 @@ def test_effects_that_counted_copies_as_items_are_not_continued(model, tmp_path)
     old = {key: value for key, value in decides.items() if key != "copies"}
     data["runs"][0] |= {"identity": "old", "settings": {"decides": old}}
     (out / "atlas.json").write_text(json.dumps(data))
-    Store.open(out).write_effects(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
+    Store.open(out).write(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
     with pytest.raises(AtlasError, match="copies None instead of drawn once"):
         map_heads(model, path, method="ablate", seeds=2, out=out, resume=True)
 
@@ -219,11 +221,14 @@ def test_every_method(model, task, method):
 
 WRONG = [
     ({"method": "shapley"}, "no method named 'shapley'"),
-    ({"method": "ablate", "updates": 3}, "'updates' is a setting of gating"),
-    ({"method": "ablate", "preset": "paper"}, "'preset' is a setting of gating"),
+    ({"method": "ablate", "updates": 3}, "'updates' is not an option of ablate-zero; it has seeds"),
+    (
+        {"method": "ablate", "preset": "paper"},
+        "'preset' is not an option of ablate-zero; it has seeds",
+    ),
     ({"method": "ablate", "items": 0}, "items is 0"),
     ({"method": "ablate", "seeds": 0}, "seeds is 0"),
-    ({"items": 5}, "'items' is for the other methods"),
+    ({"items": 5}, "'items' is not an option of gating; it has preset, seeds, "),
 ]
 
 
@@ -351,26 +356,21 @@ def test_effects_that_are_there_are_compared_whatever_their_items(model, task, t
     assert f"measured with {SMALL['seeds']} seeds of now {SMALL['seeds'] + 1}: validate it again" in said
 
 
-class Told(Silence):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
-
-
-def test_what_is_not_built_in_is_left_out_and_named(task, tmp_path):
-    """A task of one's own does not keep the built-in ones from being validated."""
+def test_a_task_whose_file_is_gone_is_left_out_and_named(tmp_path):
+    """It does not keep the others from being validated."""
     out, tokenizer = tmp_path / "atlas", word_tokenizer(100)
+    task = str(write_task(tmp_path / "words.jsonl", 120))
     tokenizer.add_tokens([f" {number}" for number in range(145)])
     model = load_model(build_tiny("llama", vocab_size=300), tokenizer=tokenizer, check=False)
     map_heads(model, [task, "arithmetic"], out=out, **SMALL)
-    told = Told()
+    Path(task).rename(tmp_path / "moved.jsonl")
+    told = Watch()
     asked = {"methods": [], "retest": 0, "draws": 2, "items": 4}
     atlas = validate_atlas(out, model=model, progress=told, **asked)
     assert atlas.validated == ["arithmetic"]
-    assert any(note.startswith("left out: words; not built in") for note in told.notes)
-    told = Told()
+    assert "left out: words; give their files with --task" in told.notes
+    (tmp_path / "moved.jsonl").rename(task)
+    told = Watch()
     asked["items"] = 5000
     validate_atlas(out, model=model, tasks=[task], progress=told, **asked)
     assert any("held-out items, not 5000" in note for note in told.notes)
@@ -385,8 +385,13 @@ def test_a_validation_knows_the_precision(model, task, tmp_path):
 
 
 def test_requests(model, task, folder, tmp_path):
-    with pytest.raises(RequestError, match="words: not built in; give the file"):
-        validate_atlas(folder, model=model)
+    forgotten = shutil.copytree(folder, tmp_path / "forgotten")  # as an earlier version wrote it
+    data = json.loads((forgotten / "atlas.json").read_text())
+    for run in data["runs"]:
+        run.pop("request", None)
+    (forgotten / "atlas.json").write_text(json.dumps(data))
+    with pytest.raises(RequestError, match="words: its file is not known or has moved; give the file"):
+        validate_atlas(forgotten, model=model)
     with pytest.raises(UnknownNameError, match="syntax"):
         validate_atlas(folder, model=model, tasks=["syntax"])
     with pytest.raises(RequestError, match="items is 1"):
@@ -419,11 +424,11 @@ def test_heads_of_equal_score_come_by_lot():
     """Not by place, by which whole layers would be switched off first."""
     values = np.zeros((6, 8))
     values[5, 7], values[2, 3] = 1, np.nan
-    order = _order(values)
+    order = places_in_order(values)
     assert order[0] == 47 and sorted(order) == [place for place in range(48) if place != 19]
-    assert len({place // 8 for place in order[1:9]}) >= 4 and order == _order(values)
+    assert len({place // 8 for place in order[1:9]}) >= 4 and order == places_in_order(values)
     second = np.arange(48.0).reshape(6, 8)
-    assert _order(values, second) == [47, *(place for place in range(47) if place != 19)]
+    assert places_in_order(values, second) == [47, *(place for place in range(47) if place != 19)]
 
 
 def test_parts_that_are_left_out_cover_every_sample_once():
@@ -466,7 +471,7 @@ def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tm
     with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model=model, methods=["ablate"], **asked)
     with pytest.raises(AtlasError, match=said):
-        plan_validation(open_atlas(out), ["words"], ["ablate-zero"], 0)
+        ValidateRequest.of(out, tasks=[task], methods=["ablate"], retest=0).plan(open_atlas(out))
     with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model="tiny", methods=["ablate"], executor=Planner(), **asked)
 
@@ -512,7 +517,7 @@ def test_work_in_another_dtype_is_not_handed_out(gates_in_float32, task, dtype):
         validate_atlas(gates_in_float32, methods=["ablate"], executor=planner, **asked)
     assert planner.request is None
     validate_atlas(gates_in_float32, methods=[], executor=planner, **asked)
-    assert planner.request.asked["methods"] == []
+    assert planner.request.methods == ()
 
 
 @pytest.mark.parametrize("load", [{"dtype": "float32"}, {"dtype": "fast"}, {"dtype": "int8"}, {}])
@@ -520,7 +525,7 @@ def test_work_in_the_dtype_of_the_gates_is_handed_out(gates_in_float32, task, lo
     planner = Planner(load)
     asked = {"model": "tiny", "tasks": [task], "methods": ["ablate"], "retest": 0}
     validate_atlas(gates_in_float32, executor=planner, **asked)
-    assert planner.request.load.get("dtype") == (None if load else "float32")
+    assert planner.request.model.dtype == load.get("dtype", "float32")
 
 
 def test_tasks_in_two_dtypes(gates_in_float32, half_model, model, task, tmp_path):
@@ -548,8 +553,9 @@ class Planner:
     def __init__(self, load=None):
         self.load = load or {}
 
-    def carry_out(self, request, plan, out, progress):
+    def carry_out(self, request, out, progress):
         self.request = request
+        request.plan(open_atlas(out))
 
 
 def test_the_recorded_revision_and_dtype_are_loaded(model, task, folder, tmp_path, monkeypatch):
@@ -565,13 +571,13 @@ def test_the_recorded_revision_and_dtype_are_loaded(model, task, folder, tmp_pat
         asked.append((name, {"revision": revision, "dtype": dtype}))
         raise RequestError("enough")
 
-    for module in (loading, headatlas):
-        monkeypatch.setattr(module, "load_model", load)
+    monkeypatch.setattr(headatlas.model, "load_model", load)
     with pytest.raises(RequestError, match="enough"):
         validate_atlas(out, tasks=[task])
     planner = Planner()
     validate_atlas(out, tasks=[task], executor=planner, methods=[], retest=0)
-    asked.append((planner.request.model, dict(planner.request.load)))
+    handed_out = planner.request.model
+    asked.append((handed_out.source, {"revision": handed_out.revision, "dtype": handed_out.dtype}))
     monkeypatch.setattr(sys, "argv", ["headatlas", "validate", str(out), "--task", str(task)])
     with pytest.raises(SystemExit):
         main()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import pytest
 import torch
 
 from headatlas.model import Model, load_model
 from support.tiny import build_tiny, sample_ids
 
-__all__ = ["KINDS", "model_of", "sample_ids", "shared_model"]
+__all__ = ["KINDS", "LAYOUTS", "layout_marks", "model_of", "sample_ids", "shared_model"]
 
 #: One model type for each way in which heads can be laid out, and overrides that bring it about.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -41,6 +42,24 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "heads differ from layer to layer": ("laguna", {}),
     "output projection outside": ("bert", {}),
 }
+
+_QUICK = {
+    "separate, grouped, head_dim != hidden/heads",
+    "Conv1D, fused thirds",
+    "fused, interleaved by head",
+    "fused, grouped blocks",
+    "latent",
+    "hybrid with state space",
+}
+
+
+def layout_marks(kind: str) -> tuple[pytest.MarkDecorator, ...]:
+    """`make check` covers six kinds, `make test` all."""
+    return () if kind in _QUICK else (pytest.mark.slow,)
+
+
+#: The kinds as parameters of a test.
+LAYOUTS = [pytest.param(kind, marks=layout_marks(kind)) for kind in KINDS]
 
 
 def model_of(kind: str, **options: Any) -> Model:

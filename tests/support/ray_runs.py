@@ -14,19 +14,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from headatlas import HeadatlasError, Ray, Relation, load_model, map_heads, relate_heads, validate_atlas
 from headatlas.atlas import Store
-from headatlas.run import Seen
-from headatlas.run.fitter import Silence
+from headatlas.core import Event, Note, Progress, Workers, silent
 from support.planted import word_tokenizer
-from support.small_run import same_numbers, write_task
+from support.small_run import differences, same_numbers, write_task
 from support.tiny import build_tiny
 
 #: two blocks of seeds
@@ -34,45 +32,53 @@ ASKED: dict[str, Any] = {"seeds": 7, "updates": 250, "batch": 4, "preset": "quic
 CHECKED: dict[str, Any] = {"items": 5, "draws": 2, "methods": ["ablate", "attribute-integrated"]}
 
 
-def on_ray(root: Path, out: Path, address: str | None, progress: Silence | None = None) -> None:
+def on_ray(root: Path, out: Path, address: str | None, progress: Progress = silent) -> None:
     ray = Ray(address, load={"dtype": "float32"}, handing_seconds=0.1)
     task, model = str(root / "words.jsonl"), str(root / "model")
     asked = {**ASKED, "checkpoint_seconds": 0.1}
     map_heads(model, task, out=out, executor=ray, progress=progress, **asked)
 
 
-class Watching(Silence):
-    """Who was at work, and at how many units."""
+class Watching:
+    """Who was at work, and at how many steps."""
 
     def __init__(self) -> None:
         self.processes: set[int] = set()
         self.finished = 0
 
-    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
-        self.processes |= {one.pid for one in running}
-        self.finished += total * (done == total)  # a stage has ended
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Workers):
+            self.processes |= {worker.process for worker in event.running}
+            self.finished += event.total * (event.done == event.total)  # a stage has ended
 
 
-class Killing(Silence):
+class Killing:
     """Kills a worker that is at a fit, now and then; at least one of them after its first update."""
 
     def __init__(self, kills: int, chance: random.Random) -> None:
         self.left, self.chance, self.lost, self.inside = kills, chance, 0, 0
 
-    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.lost += "was lost" in event.text
+        elif isinstance(event, Workers):
+            self.look(event)
+
+    def look(self, workers: Workers) -> None:
         last_must_be_inside = self.left == 1 and not self.inside
-        fitting = [one for one in running if one.total and (one.done or not last_must_be_inside)]
+        fitting = [
+            worker
+            for worker in workers.running
+            if worker.update.total and (worker.update.done or not last_must_be_inside)
+        ]
         if self.left and fitting and self.chance.random() < 0.5:
-            one = self.chance.choice(fitting)
+            worker = self.chance.choice(fitting)
             try:
-                os.kill(one.pid, signal.SIGKILL)
+                os.kill(worker.process, signal.SIGKILL)
             except ProcessLookupError:
                 return  # it was killed before, and the board has not heard of its successor yet
             self.left -= 1
-            self.inside += one.done > 0
-
-    def note(self, text: str) -> None:
-        self.lost += "was lost" in text
+            self.inside += worker.update.done > 0
 
 
 def kill_workers(root: Path, kills: int, chance: random.Random) -> dict[str, Any]:
@@ -113,8 +119,8 @@ def kill_node(root: Path, remove: Callable[[], None]) -> dict[str, Any]:
     """The node goes away while both are at a fit."""
 
     class Cutting(Killing):
-        def units(self, running: Sequence[Seen], done: int, total: int) -> None:
-            if self.left and sum(one.done > 20 for one in running) == 2:
+        def look(self, workers: Workers) -> None:
+            if self.left and sum(worker.update.done > 20 for worker in workers.running) == 2:
                 self.left = 0
                 remove()
 
@@ -149,40 +155,13 @@ def compare(root: Path) -> dict[str, Any]:
         map_heads(which, task, out=out, **small)
         validate_atlas(out, model=which, tasks=[task], executor=executor, progress=watching, **CHECKED)
         relate_heads(which, out=out, resume=True, executor=executor, **related)
-    one, other = (Store.open(root / f"other-{name}") for name in "ab")
     return {
-        "differ": _differences(one, other),
-        "runs": len(one.runs),
+        "differ": differences(root / "other-a", root / "other-b"),
+        "runs": len(Store.open(root / "other-a").runs),
         "exchange": (root / "exchange").exists(),
         "processes": len(watching.processes),
-        "units": watching.finished,
+        "steps": watching.finished,
     }
-
-
-def _differences(one: Store, other: Store) -> list[str]:
-    found = [] if list(one.runs) == list(other.runs) else ["the order of runs"]
-    pairs = [(str(key), run, other.runs[key]) for key, run in one.runs.items()]
-    found += [
-        key
-        for key, mine, theirs in pairs
-        if (mine.identity, mine.settings, mine.baseline)
-        != (theirs.identity, theirs.settings, theirs.baseline)
-    ]
-    arrays: list[dict[str, np.ndarray]] = []
-    for store in (one, other):
-        every: dict[str, np.ndarray] = {}
-        for key, run in store.runs.items():
-            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.fits(run)}
-            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_effects(run)}
-            scores = store.read_scores(run)
-            every |= {} if scores is None else {f"{key} scores": scores.values}
-        for name, (values, _) in store.notes().items():
-            every |= {f"{name} {part}": array for part, array in values.items()}
-        arrays.append(every)
-    first, second = arrays
-    found += sorted(first.keys() ^ second.keys())
-    shared = first.keys() & second.keys()
-    return found + [key for key in shared if not np.array_equal(first[key], second[key], equal_nan=True)]
 
 
 def refused(root: Path) -> dict[str, str]:

@@ -36,7 +36,8 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         owned = [value for value in vars(module).values() if getattr(value, "__module__", "") == self.name]
-        for owner in (module, *(value for value in owned if isinstance(value, type))):
+        owners: list[Any] = [module, *(value for value in owned if isinstance(value, type))]
+        for owner in owners:
             for name, value in list(vars(owner).items()):
                 traced = TRACED & {name, getattr(owner, "__name__", "")}
                 if isinstance(value, FunctionType) and value.__module__ == self.name and not traced:

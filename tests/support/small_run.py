@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import Atlas, open_atlas
+from headatlas.atlas import Atlas, EffectMap, Fit, ScoreMap, Store, open_atlas
 from headatlas.model import Model, load_model
 from headatlas.run import map_heads
 from support.planted import word_tokenizer
 from support.tiny import build_tiny
 
-__all__ = ["SMALL", "numbers", "same_numbers", "small_model", "small_run", "write_task"]
+__all__ = ["SMALL", "differences", "numbers", "same_numbers", "small_model", "small_run", "write_task"]
 
 #: 2 seeds, 5 + 5 updates
 SMALL = {"seeds": 2, "updates": 5, "batch": 4, "preset": "quick"}
@@ -61,3 +61,31 @@ def same_numbers(one: Path, other: Path) -> bool:
         for key in first
         for name in first[key]
     )
+
+
+def differences(first: Path, second: Path) -> list[str]:
+    """What differs between two atlases: runs, and the names of arrays."""
+    one, other = Store.open(first), Store.open(second)
+    found = [] if list(one.runs) == list(other.runs) else ["the order of runs"]
+    pairs = [(str(key), run, other.runs[key]) for key, run in one.runs.items()]
+    found += [
+        key
+        for key, mine, theirs in pairs
+        if (mine.identity, mine.settings, mine.baseline)
+        != (theirs.identity, theirs.settings, theirs.baseline)
+    ]
+    arrays: list[dict[str, np.ndarray]] = []
+    for store in (one, other):
+        every: dict[str, np.ndarray] = {}
+        for key, run in store.runs.items():
+            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.read_all(Fit, run)}
+            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_all(EffectMap, run)}
+            scores = store.read(ScoreMap, run)
+            every |= {} if scores is None else {f"{key} scores": scores.values}
+        for name, (values, _) in store.notes().items():
+            every |= {f"{name} {part}": array for part, array in values.items()}
+        arrays.append(every)
+    known, made = arrays
+    found += sorted(known.keys() ^ made.keys())
+    shared = known.keys() & made.keys()
+    return found + sorted(key for key in shared if not np.array_equal(known[key], made[key], equal_nan=True))

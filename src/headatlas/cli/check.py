@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
-from headatlas.cli.loading import load_shown
 from headatlas.cli.options import AsJson, Device, DeviceMap, Dtype, ModelName, Revision, TrustRemoteCode
-from headatlas.cli.progress import counted
+from headatlas.cli.progress import spinner
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import SelfCheck
@@ -31,9 +31,19 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
+    from headatlas import load_model
+
     console = Console()
     try:
-        loaded = load_shown(model, dtype, device, device_map, revision, trust_remote_code)
+        with spinner(f"loading {model} …"):
+            loaded = load_model(
+                model,
+                dtype=dtype,
+                device=device,
+                device_map=device_map,
+                revision=revision,
+                trust_remote_code=trust_remote_code,
+            )
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)
@@ -55,12 +65,12 @@ def _show(console: Console, spec: ModelSpec | None, outcome: SelfCheck, as_json:
 
 def _headline(spec: ModelSpec) -> str:
     holes = sum(1 for heads in spec.heads if not heads)
-    without = f", {counted(holes, 'layer')} without attention" if holes else ""
+    without = f", {plural(holes, 'layer')} without attention" if holes else ""
     size = spec.parameters or 0
     millions = f"{size / 1e6:,.0f} M" if size >= 1e6 else f"{size:,}"
     return (
-        f"[bold]{escape(spec.name)}[/]  {spec.architecture}, {counted(len(spec), 'head')} in "
-        f"{counted(spec.layers, 'layer')}"
+        f"[bold]{escape(spec.name)}[/]  {spec.architecture}, {plural(len(spec), 'head')} in "
+        f"{plural(spec.layers, 'layer')}"
         f"{without}, hidden {spec.hidden:,}, vocabulary {spec.vocabulary:,}, {millions} parameters, "
         f"{spec.dtype}"
     )

@@ -20,29 +20,24 @@ def demo(
 
     Called again it goes on where it was, or shows what is there.
     """
-    from headatlas import AtlasError, load_task
+    from headatlas import AtlasError
     from headatlas.atlas import Store
-    from headatlas.cli.loading import load_shown
     from headatlas.cli.map import show_map
     from headatlas.cli.page import page
     from headatlas.cli.plot import plot
     from headatlas.cli.relations import show_relations
     from headatlas.cli.report import report
-    from headatlas.task import distinct_relations
+    from headatlas.request import MapRequest, RelationsRequest
 
-    there = Store.exists(Path(out))
-    tasks = [load_task(name) for name in ("math", "syntax")]
+    exists = Store.exists(Path(out))
     goes_on = "calling the demo again"
     try:
         # weights are read as they are stored; gates are fitted in the quickest dtype
-        loaded = load_shown("smollm2", "auto", None, None, None, False)
-        show_relations(loaded, distinct_relations(None), out, resume=there, goes_on=goes_on)
-        del loaded
+        show_relations(RelationsRequest.of("smollm2"), out, resume=exists, goes_on=goes_on)
         typer.echo()
-        loaded = load_shown("smollm2", "fast", None, None, None, False)
-        show_map(loaded, tasks, out, resume=True, goes_on=goes_on)
+        show_map(MapRequest.of("smollm2", ["math", "syntax"]), out, resume=True, goes_on=goes_on)
     except AtlasError as error:
-        if not there:
+        if not exists:
             raise
         raise AtlasError(f"{error} For the demo: delete {out} and call it again.") from error
     for kind in ("agreement", "categories"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.cells import cell_len
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from headatlas.cli.options import AsJson
 from headatlas.core import escape_unprintable
 
 __all__ = ["listing"]
@@ -21,26 +22,53 @@ __all__ = ["listing"]
 #: characters of a column that is not narrower by itself
 _NARROWEST = 12
 
-listing = typer.Typer(help="Built-in models, tasks, relations; atlases of a folder.", no_args_is_help=True)
+listing = typer.Typer(
+    help="Models, methods, formats, tasks, relations; atlases of a folder.", no_args_is_help=True
+)
 
 
 @listing.command("models")
-def models(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False) -> None:
+def models(as_json: AsJson = False) -> None:
     """Models with a name of their own, and hub models that are on this machine already."""
     from headatlas.model import EMBEDDED, cached_models
 
     rows = [{"name": model.name, "where": model.where(), "about": model.about} for model in EMBEDDED.values()]
     rows += [{"name": name, "where": "hub cache", "about": ""} for name in cached_models()]
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
-    console, columns = Console(), ("name", "where", "about")
-    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
-    console.print("Any causal language model works too: a hub name, a folder, a GGUF file.", style="dim")
+    hint = "Any causal language model works too: a hub name, a folder, a GGUF file."
+    _list(rows, ("name", "where", "about"), as_json, hint)
+
+
+@listing.command("methods")
+def methods(as_json: AsJson = False) -> None:
+    """Ways to ask what heads do to a task, those of installed plugins too."""
+    from headatlas.method.method import METHODS
+
+    rows = [
+        {
+            "name": method.name,
+            "aliases": list(method.aliases),
+            "options": method.options.names(),
+            "about": method.summary,
+        }
+        for method in METHODS.values()
+    ]
+    _list(rows, ("name", "about"), as_json, "headatlas map MODEL --task T --method NAME takes one of them.")
+
+
+@listing.command("formats")
+def formats(as_json: AsJson = False) -> None:
+    """Formats in which an atlas is exported, those of installed plugins too."""
+    from headatlas.export import FORMATS
+
+    rows = [
+        {"name": form.name, "options": form.options.names(), "about": form.summary}
+        for form in FORMATS.values()
+    ]
+    _list(rows, ("name", "about"), as_json, "headatlas export DIR --format NAME takes one of them.")
 
 
 @listing.command("tasks")
-def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False) -> None:
+def tasks(as_json: AsJson = False) -> None:
     """Tasks with a name of their own."""
     from headatlas.task import builtin_tasks
 
@@ -48,22 +76,15 @@ def tasks(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable
         {"name": spec.name, "version": spec.version, "licence": spec.licence, "about": spec.about}
         for spec in builtin_tasks()
     ]
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
-    console, columns = Console(), ("name", "about")
-    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
-    console.print(
+    hint = (
         "A task of your own: a .yaml file, or .jsonl, .csv or .parquet with the columns prompt and target; "
-        "relation:NAME asks for the targets of a relation.",
-        style="dim",
+        "relation:NAME asks for the targets of a relation."
     )
+    _list(rows, ("name", "about"), as_json, hint)
 
 
 @listing.command("relations")
-def relations(
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
-) -> None:
+def relations(as_json: AsJson = False) -> None:
     """Relations with a name of their own, by category."""
     from headatlas.task import builtin_relations, load_relation
 
@@ -79,23 +100,18 @@ def relations(
         }
         for one in found
     ]
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
-    console, columns = Console(), ("name", "category", "pairs", "about")
-    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
-    console.print(
+    hint = (
         "A relation of your own: a .csv file with the columns source and target, or a .json list of pairs. "
         "Which pairs count depends on the model's tokenizer: 'headatlas relations MODEL --left-out' names "
-        "the others.",
-        style="dim",
+        "the others."
     )
+    _list(rows, ("name", "category", "pairs", "about"), as_json, hint)
 
 
 @listing.command("atlases")
 def atlases(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder that holds atlases.")] = ".",
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Atlases in a folder, three levels deep: model, tasks, relations."""
     from headatlas import RequestError
@@ -118,6 +134,16 @@ def atlases(
         names = escape(escape_unprintable(row["path"])), escape(row["model"] or "–")
         lines.append((*names, tasks, str(row["relations"] or "–"), *others))
     _show(console, ("atlas", "model", "tasks", "relations", "effects", "contrasts", "imported"), lines)
+
+
+def _list(rows: Sequence[dict[str, Any]], columns: Sequence[str], as_json: bool, hint: str) -> None:
+    """The rows as JSON, or these columns of them as a table with a hint below."""
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    console = Console()
+    _show(console, columns, [_escaped(row[column] for column in columns) for row in rows])
+    console.print(hint, style="dim")
 
 
 def _escaped(cells: Iterable[object]) -> list[str]:

@@ -11,58 +11,78 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.cli.effects import show_effects
-from headatlas.cli.loading import executor_named, introduced, load_shown
 from headatlas.cli.options import (
+    DTYPE,
     Address,
     AsJson,
     Device,
     DeviceMap,
-    Dtype,
     Exchange,
     ExecutorName,
     Gpus,
-    ModelName,
+    MappedModel,
+    MethodOption,
     Out,
     Resume,
     Revision,
     TrustRemoteCode,
     TrustTaskCode,
+    executor_of,
+    load_options,
+    options_of,
+    recalling_model,
+    require_destination,
+    require_given,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
-from headatlas.core import METHODS, method_named
+from headatlas.cli.progress import ShownProgress, saved_in
+from headatlas.core import plural
 
 if TYPE_CHECKING:
-    from headatlas import Model, Ray, Task
-    from headatlas.atlas import Doubt, Interval, Summary
+    from headatlas import Atlas, Model, Ray
+    from headatlas.atlas import Doubt, EffectSummary, Interval, Summary
+    from headatlas.request import MapRequest
 
 __all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 
+#: heads that are named on each side
+_NAMED = 6
+#: what `whole` is
+_WHOLE = {
+    "ablate": "all heads replaced at once",
+    "attribute": "all heads shut",
+    "mediate": "what the corruption costs",
+}
+
 
 def map_(
-    model: ModelName,
+    model: MappedModel = None,
     task: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--task",
             "-t",
             help="Built-in name, YAML, JSONL, CSV or Parquet file, hub:…; files and hub: name their columns "
-            "like this: my.csv?prompt=question&target=answer&group=kind.",
+            "like this: my.csv?prompt=question&target=answer&group=kind. With --resume default: all tasks of "
+            "the atlas.",
         ),
-    ],
+    ] = None,
     method: Annotated[
-        str, typer.Option(help=f"{', '.join(METHODS)}; ablate is ablate-zero, attribute attribute-gradient.")
+        str,
+        typer.Option(help="gating, or the effect of each head alone: 'headatlas list methods' has them all."),
     ] = "gating",
-    preset: Annotated[str, typer.Option(help="quick (minutes on a CPU) or paper (as published).")] = "quick",
+    preset: Annotated[
+        str | None, typer.Option(help="quick (default: minutes on a CPU) or paper (as published).")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates per stage.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows per update and gate set.")] = None,
     objective: Annotated[str | None, typer.Option(help="bounded or paper.")] = None,
     items: Annotated[int | None, typer.Option(help="Items for methods other than gating (32).")] = None,
+    option: MethodOption = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
-    dtype: Dtype = "fast",
+    dtype: Annotated[str | None, DTYPE] = None,
     device: Device = None,
     device_map: DeviceMap = None,
     revision: Revision = None,
@@ -76,76 +96,95 @@ def map_(
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter. Other
     methods: what each head alone does to the loss."""
-    from headatlas import load_task
-    from headatlas.method import resolve
-    from headatlas.run import distinct_tasks, require_numbers, require_settings, require_sound
+    from headatlas.request import MapRequest
 
-    method = method_named(method)
-    asked: dict[str, Any] = {"seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
-    require_settings(method, preset, items, updates=updates, batch=batch, objective=objective)
-    resolve(preset, **asked)
-    if method != "gating":
-        require_numbers(1 if seeds is None else seeds, 1 if items is None else items)
-    tasks = distinct_tasks([load_task(name, trust_code=trust_task_code) for name in task])
-    require_sound(tasks, max_tokens, out, resume)
-    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
-    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
-    other = executor_named(executor, address, exchange, gpus, **load)
-    loaded = model if other else load_shown(model, **load)
-    if method == "gating":
-        show_map(
-            loaded,
-            tasks,
-            out,
-            resume=resume,
-            preset=preset,
-            max_tokens=max_tokens,
-            as_json=as_json,
-            executor=other,
-            **asked,
-        )
+    given: dict[str, Any] = {
+        "preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective,
+        "items": items, **options_of(option),
+    }  # fmt: skip
+    load = load_options(dtype, device, device_map, revision, trust_remote_code)
+    elsewhere = executor_of(executor, address, exchange, gpus)
+    require_destination(out, resume)
+    if resume and (model is None or not task):
+        request = MapRequest.resumed(
+            out, model, task or None, method, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
+            **given,
+        )  # fmt: skip
     else:
-        given = {"seeds": seeds, "items": items, "max_tokens": max_tokens}
-        show_effects(loaded, tasks, method, out, resume=resume, as_json=as_json, executor=other, **given)
+        require_given(model, task)
+        request = MapRequest.of(
+            model, task or (), method, max_tokens=max_tokens, trust_code=trust_task_code, load=load, **given
+        )
+    with recalling_model(model, request.model.source, "the argument MODEL"):
+        show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
-        kind = "" if method == "gating" else " --kind effects"
+        kind = "" if request.method == "gating" else " --kind effects"
         command = escape(f"headatlas plot {shlex.quote(out)}{kind}")
         console.print(f"[dim]atlas in {escape(out)}; '{command}' draws the map[/]")
 
 
 def show_map(
-    loaded: Model | str,
-    tasks: Sequence[Task],
+    request: MapRequest,
     out: str,
     *,
     resume: bool,
-    preset: str = "quick",
-    max_tokens: int | None = None,
     as_json: bool = False,
     goes_on: str = "the same command with --resume",
     executor: Ray | None = None,
-    **asked: Any,
+    model: Model | None = None,
 ) -> None:
-    """Fit with a bar, then say what came out; `asked` changes the preset."""
-    from headatlas import map_heads
-    from headatlas.atlas import doubts
-    from headatlas.method import resolve
+    """Carry out the request with a bar, then say what came of it."""
+    from headatlas.run import LocalExecutor, execute
 
-    settings = resolve(preset, **asked)
-    console = Console(soft_wrap=True, highlight=False)
-    if not as_json:
-        console.print(
-            f"{introduced(loaded)}; "
-            f"preset {preset}: objective {settings.objective}, {settings.free.updates} + "
-            f"{settings.pressed.updates} updates, "
-            f"{f'batch {settings.batch}, ' if settings.batch else ''}{counted(settings.seeds, 'seed')}"
+    names = [task.name for task in request.tasks]
+    progress = ShownProgress(
+        as_json, goes_on, names, saved_in(out, executor), about=_about(request), model=request.model.source
+    )
+    with progress:
+        atlas = execute(
+            request, out, resume=resume, executor=executor or LocalExecutor(model), progress=progress
         )
-    with ShownProgress(as_json, goes_on, [one.name for one in tasks], saved_in(out, executor)) as progress:
-        given = {"preset": preset, "max_tokens": max_tokens, "executor": executor, **asked}
-        atlas = map_heads(loaded, tasks, out=out, resume=resume, progress=progress, **given)
-    summaries = [atlas.summary(one.name) for one in tasks]
-    doubtful = {one.name: doubts(atlas, one.name) for one in tasks}
+    if request.method == "gating":
+        _show_gates(atlas, names, out, as_json)
+    else:
+        _show_effects(atlas, names, request.method, out, as_json)
+
+
+def _about(request: MapRequest) -> str:
+    """What the request does, for the first line of the output."""
+    settings = request.options
+    if request.method != "gating":
+        from headatlas.method.method import METHODS
+
+        return f"{request.method}: {METHODS[request.method].summary}"
+    batch = f"batch {settings.batch}, " if settings.batch else ""
+    return (
+        f"preset {request.given.get('preset', 'quick')}: objective {settings.objective}, "
+        f"{settings.free.updates} + {settings.pressed.updates} updates, "
+        f"{batch}{plural(settings.seeds, 'seed')}"
+    )
+
+
+def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_json: bool) -> None:
+    """Which heads help most and which hurt most."""
+    console = Console(soft_wrap=True, highlight=False)
+    summaries = [atlas.effect_summary(name, method) for name in names]
+    if as_json:
+        tasks = [summary.to_json() for summary in summaries]
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
+        return
+    for summary in summaries:
+        _show_effect(console, summary)
+    if any(each.error is not None for summary in summaries for each in summary.heads):
+        counts = [summary.distinct_items for summary in summaries]
+        over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
+        console.print(f"[dim]  ± standard error over {over}[/]")
+
+
+def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> None:
+    summaries = [atlas.summary(name) for name in names]
+    doubtful = {name: atlas.doubts(name) for name in names}
     if as_json:
         shown = [
             {**summary.to_json(), "doubts": [doubt.to_json() for doubt in doubtful[summary.task]]}
@@ -153,6 +192,7 @@ def show_map(
         ]
         typer.echo(json.dumps({"atlas": out, "tasks": shown}))
         return
+    console = Console(soft_wrap=True, highlight=False)
     for summary in summaries:
         show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
     show_doubts(console, doubtful)
@@ -182,7 +222,7 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
         return "–" if value is None else f"{value:.2f}"
 
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
@@ -204,15 +244,15 @@ def show_held_out(console: Console, summary: Summary) -> None:
     """The figures on held-out items of new groups, then on held-out items of groups that were fitted on."""
     known = summary.known
     grouped = bool(known)
-    items = "" if summary.held_out is None else counted(summary.held_out, "item")
+    items = "" if summary.held_out is None else plural(summary.held_out, "item")
     if grouped and summary.groups == summary.held_out:
         items += ", each of another group that no gate was fitted on"
     elif grouped and summary.groups is not None:
-        items += f" of {counted(summary.groups, 'group')} that no gate was fitted on"
+        items += f" of {plural(summary.groups, 'group')} that no gate was fitted on"
     new = {"nll": summary.nll, "accuracy": summary.accuracy, "token_accuracy": summary.token_accuracy}
     sides = [("held out", new, items)]
     if known:
-        rows = "" if summary.known_rows is None else counted(summary.known_rows, "new item")
+        rows = "" if summary.known_rows is None else plural(summary.known_rows, "new item")
         sides.append(("known", known, f"{rows} of groups that were fitted on"))
     for title, figures, about in sides:
         lines = [
@@ -233,3 +273,31 @@ def show_held_out(console: Console, summary: Summary) -> None:
         lines += [f"({about})"] if about else []
         for place, line in enumerate(lines):
             console.print(f"  {title if place == 0 else '':<8} {line}")
+
+
+def _show_effect(console: Console, summary: EffectSummary) -> None:
+    console.print(
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')} of "
+        f"{plural(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
+        f"{' with corrupted prompts' if summary.method == 'mediate' else ''}"
+    )
+    for word, heads in zip(("helps", "hurts"), summary.strongest(_NAMED), strict=True):
+        texts = [f"{each.head} {each.effect:+.3f}{_error(each.error)}" for each in heads]
+        lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
+        for number, line in enumerate(lines):
+            console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
+    kind = summary.method.partition("-")[0]
+    console.print(f"  {_WHOLE[kind]}: {summary.whole:+.2f} nats")
+    if summary.corruption is not None:
+        console.print(f"  {summary.corruption}")
+    if summary.completeness_error is not None:
+        console.print(
+            f"  the effects sum to {summary.sum:+.2f}, completeness error "
+            f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"
+        )
+    for doubt in summary.doubts:
+        console.print(f"  [yellow]doubtful[/]: {escape(doubt.text)}")
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ± {value:.3f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -21,22 +22,25 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from headatlas.core import Event, Loaded, Note, Update, Workers, plural
+
 if TYPE_CHECKING:
-    from headatlas.method import Step
-    from headatlas.run import Ray, Seen
+    from rich.status import Status
 
-__all__ = ["ShownProgress", "counted", "saved_in"]
+    from headatlas.run import Ray
 
-_STAGES = {"pressed": "retain + remove", "measure": "held out"}
+__all__ = ["ShownProgress", "saved_in", "spinner"]
+
 #: columns of a terminal on which all that a bar can say has its place
 _WIDE = 108
 #: seconds between two lines where there is no terminal
 _EVERY = 60
 
 
-def counted(number: int, thing: str) -> str:
-    """ "1 seed", "3 seeds"."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def spinner(text: str) -> AbstractContextManager[object]:
+    """A sign of life on a terminal."""
+    console = Console(stderr=True)
+    return console.status(escape(text)) if console.is_terminal else nullcontext()
 
 
 def saved_in(out: str, executor: Ray | None = None) -> str | None:
@@ -48,7 +52,8 @@ class ShownProgress:
     """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error.
 
     `tasks` are all that will come, in that order; `goes_on` names what goes on after Ctrl-C. Files in the
-    folder `out` tell whether there is anything to go on with.
+    folder `out` tell whether there is anything to go on with. `about` says what is done, in the first line of
+    standard output, with the model; `model` is its name until it is loaded.
     """
 
     def __init__(
@@ -57,8 +62,12 @@ class ShownProgress:
         goes_on: str = "the same command with --resume",
         tasks: Sequence[str] = (),
         out: str | None = None,
+        about: str = "",
+        model: str | None = None,
     ) -> None:
-        self._out = out
+        self._out, self._about, self._model = out, about, model
+        self._introduced = False
+        self._status: Status | None = None
         self._saved_before = self._saved()
         self._goes_on = goes_on
         self._tasks = list(tasks)
@@ -77,22 +86,34 @@ class ShownProgress:
         )
         self._bars = Bars(*columns, console=self._console)
         self._bar = self._bars.add_task("", total=None, visible=False, about="")
-        self._tokens = 0
-        self._name = self._what = ""
+        self._tokens = self._done = 0
+        self._what = ""
         self._began = self._said = 0.0
         self._each: dict[str, TaskID] = {}
         self._all: TaskID | None = None
-        self._units = (-1, -1)
+        self._counts = (-1, -1)
 
     def __enter__(self) -> ShownProgress:
-        if self._live:
+        if self._live and self._model:
+            self._status = self._console.status(escape(f"loading {self._model} …"))
+            self._status.start()
+        elif self._live:
             self._bars.start()
         return self
+
+    def _stop_status(self) -> None:
+        """The model is loaded: bars take the place of the spinner."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+            self._bars.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live:
+        if self._status is not None:
+            self._status.stop()
+        elif self._live:
             self._bars.stop()
         if kind is KeyboardInterrupt:
             self._console.print(escape(self._after_stop()))
@@ -107,65 +128,92 @@ class ShownProgress:
         files = Path(self._out).rglob("*.safetensors") if self._out is not None else ()
         return {(path, path.stat().st_mtime_ns) for path in files}
 
-    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
-        several = len(self._tasks) > 1 and task in self._tasks
-        number = f"{self._tasks.index(task) + 1}/{len(self._tasks)} " if several else ""
-        self._name = escape(f"{number}{task}: {_STAGES.get(stage, stage)}, {counted(sets, 'fit')}")
-        self._tokens = 0
-        if self._live:
-            self._bar = self._bars.add_task(self._name, total=updates, completed=done, about="")
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self._console.print("[yellow]note:[/]", escape(event.text))
+        elif isinstance(event, Loaded):
+            self._stop_status()
+            self._introduce(
+                f"[bold]{escape(event.model)}[/]: {event.heads:,} heads, {event.dtype} on {event.device}"
+            )
+        elif isinstance(event, Workers):
+            self._stop_status()
+            self._show_workers(event)
+        else:
+            self._show_update(event)
 
-    def step(self, step: Step) -> None:
-        self._tokens += step.tokens
-        loss = "" if step.loss is None else f"loss {step.loss:.3f}"
-        if self._live:
-            seconds = self._bars.tasks[self._bars.task_ids.index(self._bar)].elapsed or 1e-9
-            rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens and self._wide else ""
-            self._bars.update(self._bar, completed=step.update, about=loss + rate)
-        elif not self._quiet and step.update == step.updates and step.stage != "measure":
-            self._console.print(f"{self._name}: {counted(step.updates, 'update')}, {loss}")
+    def _introduce(self, model: str) -> None:
+        """The first line of the output: the model, and what is done with it."""
+        if self._about and not self._quiet and not self._introduced:
+            Console(soft_wrap=True, highlight=False).print(f"{model}; {escape(self._about)}")
+        self._introduced = True
 
-    def heads(self, what: str, done: int, total: int) -> None:
-        """So many heads of so many have been looked at; a total of 0 is not known."""
+    def _title(self, event: Update) -> str:
+        if not event.subject:
+            return event.what
+        several = len(self._tasks) > 1 and event.subject in self._tasks
+        number = f"{self._tasks.index(event.subject) + 1}/{len(self._tasks)} " if several else ""
+        return f"{number}{event.subject}: {event.what}"
+
+    def _show_update(self, event: Update) -> None:
+        title = self._title(event)
+        is_new = title != self._what or event.done < self._done
+        self._done = event.done
         if not self._live:
             if not self._quiet:
-                self._say(what, done, total)
+                self._print_update(title, event, is_new)
+            self._what = title
             return
-        if what != self._what:
-            self._what = what
-            self._bar = self._bars.add_task(escape(what), total=total or None, about="")
-        self._bars.update(self._bar, completed=done)
-
-    def _say(self, what: str, done: int, total: int) -> None:
-        """Where there is no terminal: when something begins, and every minute how far it is."""
-        now = monotonic()
-        if what != self._what:
-            self._what, self._began, self._said = what, now, now
-            self._console.print(f"{escape(what)} …")
-        elif now - self._said >= _EVERY and 0 < done < total:
-            self._said = now
-            left = (now - self._began) * (total - done) / done
-            self._console.print(f"{escape(what)}: {100 * done / total:.0f} %, about {left / 60:.0f} min left")
-
-    def units(self, running: Sequence[Seen], done: int, total: int) -> None:
-        """What all workers are at: a bar for each, and one for all."""
-        if not self._live:
-            if not self._quiet and (done, total) != self._units:
-                self._console.print(f"{done} of {counted(total, 'unit')} done")
-            self._units = done, total
-            return
-        if self._all is None or self._units[1] != total:
-            self._all = self._bars.add_task("all units", total=total, about="")
-        self._units = done, total
-        self._bars.update(self._all, completed=done)
-        for name in self._each.keys() - {one.unit for one in running}:
-            self._bars.remove_task(self._each.pop(name))
-        for one in running:
-            if one.unit not in self._each:
-                self._each[one.unit] = self._bars.add_task(escape(one.unit), total=None, about="")
-            self._bars.update(
-                self._each[one.unit], completed=one.done, total=one.total or None, about=escape(one.what)
+        if is_new:
+            self._what, self._tokens = title, 0
+            self._bar = self._bars.add_task(
+                escape(title), total=event.total or None, completed=event.done, about=""
             )
+        self._tokens += event.tokens
+        loss = "" if event.loss is None else f"loss {event.loss:.3f}"
+        seconds = self._bars.tasks[self._bars.task_ids.index(self._bar)].elapsed or 1e-9
+        rate = f"  {self._tokens / seconds:,.0f} tokens/s" if self._tokens and self._wide else ""
+        self._bars.update(self._bar, completed=event.done, about=loss + rate)
 
-    def note(self, text: str) -> None:
-        self._console.print("[yellow]note:[/]", escape(text))
+    def _print_update(self, title: str, event: Update, is_new: bool) -> None:
+        """Where there is no terminal: a line when gates are fitted, with their loss; for other work a line
+        when it begins, and every minute how far it is."""
+        now = monotonic()
+        if event.loss is not None:
+            if event.done == event.total:
+                loss = f"loss {event.loss:.3f}"
+                self._console.print(f"{escape(title)}: {plural(event.total, 'update')}, {loss}")
+        elif is_new:
+            self._began = self._said = now
+            if not event.subject:  # fits say so when they are done
+                self._console.print(f"{escape(title)} …")
+        elif now - self._said >= _EVERY and 0 < event.done < event.total:
+            self._said = now
+            left = (now - self._began) * (event.total - event.done) / event.done
+            share = 100 * event.done / event.total
+            self._console.print(f"{escape(title)}: {share:.0f} %, about {left / 60:.0f} min left")
+
+    def _show_workers(self, event: Workers) -> None:
+        """What all workers are at: a bar for each, and one for all."""
+        self._introduce(f"[bold]{escape(self._model or '')}[/]: on Ray")
+        counts = event.done, event.total
+        if not self._live:
+            if not self._quiet and counts != self._counts:
+                self._console.print(f"{event.done} of {plural(event.total, 'step')} done")
+            self._counts = counts
+            return
+        if self._all is None or self._counts[1] != event.total:
+            self._all = self._bars.add_task("all steps", total=event.total, about="")
+        self._counts = counts
+        self._bars.update(self._all, completed=event.done)
+        for name in self._each.keys() - {worker.step for worker in event.running}:
+            self._bars.remove_task(self._each.pop(name))
+        for worker in event.running:
+            name, update = worker.step, worker.update
+            if name not in self._each:
+                self._each[name] = self._bars.add_task(escape(name), total=None, about="")
+            loss = "" if update.loss is None else f", loss {update.loss:.3f}"
+            self._bars.update(
+                self._each[name], completed=update.done, total=update.total or None,
+                about=escape(update.what + loss),
+            )  # fmt: skip

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.loading import executor_named, load_mapped, task_or_name
 from headatlas.cli.options import (
     Address,
     AsJson,
@@ -23,14 +22,17 @@ from headatlas.cli.options import (
     Revision,
     TrustRemoteCode,
     TrustTaskCode,
+    executor_of,
+    load_options,
+    recalling_model,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
-from headatlas.core import EFFECT_METHODS
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas
-    from headatlas.atlas import Validation
+    from headatlas.atlas import Stability, Validation
 
 __all__ = ["validate"]
 
@@ -42,13 +44,12 @@ def validate(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     task: Annotated[
         list[str] | None,
-        typer.Option("--task", "-t", help="Only these (all that were gated); own ones as their file."),
+        typer.Option("--task", "-t", help="Only these (default: all that were gated)."),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Compare gating with these, each given once (all): {', '.join(EFFECT_METHODS)}; or gating "
-            "alone."
+            help="Compare gating with these (default: all that give one number per head), or gating alone."
         ),
     ] = None,
     items: Annotated[int, typer.Option(help="Held-out items.")] = 48,
@@ -57,9 +58,7 @@ def validate(
     ] = 32,
     draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 40,
     retest: Annotated[int, typer.Option(help="Seeds fitted on each half of the items; 0: none.")] = 1,
-    model: Annotated[
-        str | None, typer.Option(help="Where the model is, if its name in the atlas does not say it.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Where the model is, if it has moved.")] = None,
     dtype: Annotated[str | None, typer.Option(help="As the gates were fitted, if not given.")] = None,
     device: Device = None,
     device_map: DeviceMap = None,
@@ -74,44 +73,23 @@ def validate(
 ) -> None:
     """Ablation curves from G+, sufficiency and necessity of the heads that each method names, stability: on
     held-out items, next to random heads. What is measured is kept in the atlas."""
-    from headatlas import open_atlas
+    from headatlas.request import ValidateRequest
+    from headatlas.run import execute
 
-    atlas = open_atlas(folder)
-    from headatlas.run import (  # brings torch: after what needs none
-        mapped_dtype,
-        mapped_revision,
-        require_validation,
-        unknown_tasks,
-        validate_atlas,
+    load = load_options(dtype, device, device_map, revision, trust_remote_code)
+    request = ValidateRequest.of(
+        folder, model=model, tasks=task or (), methods=method, items=items, draws=draws, retest=retest,
+        effect_items=effect_items, trust_code=trust_task_code, load=load,
+    )  # fmt: skip
+    elsewhere = executor_of(executor, address, exchange, gpus)
+    names = [found.name for found in request.tasks]
+    progress = ShownProgress(
+        as_json, "the same command", names, saved_in(folder, elsewhere), model=request.model.source
     )
-
-    own = set(unknown_tasks(atlas))
-    # one of the user's own by its name alone is for `require_validation` to refuse
-    given = [name if name in own else task_or_name(name, trust_task_code) for name in task or ()]
-    methods = list(EFFECT_METHODS) if method is None else method
-    chosen = require_validation(atlas, given, methods, items, draws, retest)
-    dtype = dtype or mapped_dtype(atlas, [one.name for one in chosen])
-    load: dict[str, Any] = {"dtype": dtype, "device": device, "device_map": device_map}
-    revision = revision or mapped_revision(atlas, model)
-    load |= {"revision": revision, "trust_remote_code": trust_remote_code}
-    other = executor_named(executor, address, exchange, gpus, **load)
-    loaded = (model or atlas.spec.name) if other else load_mapped(atlas, model, **load)
-    names = [one.name for one in chosen]
-    with ShownProgress(as_json, "the same command", names, saved_in(folder, other)) as progress:
-        atlas = validate_atlas(
-            folder,
-            model=loaded,
-            tasks=chosen if task else (),
-            methods=methods,
-            items=items,
-            draws=draws,
-            retest=retest,
-            effect_items=effect_items,
-            progress=progress,
-            executor=other,
-        )
+    with recalling_model(model, request.model.source, "--model"), progress:
+        atlas = execute(request, folder, resume=True, executor=elsewhere, progress=progress)
     if as_json:
-        typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))
+        typer.echo(json.dumps({"atlas": folder, "tasks": {name: _to_json(atlas, name) for name in names}}))
         return
     console = Console(soft_wrap=True, highlight=False)
     for name in names:
@@ -122,41 +100,19 @@ def validate(
     )
 
 
-def _said(atlas: Atlas, name: str) -> dict[str, Any]:
-    from headatlas.atlas import by_seeds, validation_doubts
-
-    check = atlas.validation(name)
-    curves = check.ablation()
+def _to_json(atlas: Atlas, name: str) -> dict[str, Any]:
+    data = atlas.validation(name).to_json()
+    doubts = [doubt.to_json() for doubt in atlas.doubts(name, "validation")]
     return {
-        "items": check.items,
-        "doubts": [doubt.to_json() for doubt in validation_doubts(atlas, name)],
-        "groups": check.independent,
-        "gap": {"nats": check.gap.mean, "low": check.gap.low, "high": check.gap.high},
-        "normalized": check.is_normalized,
-        "why_not_normalized": check.why_not_normalized() or None,
-        "intervals": check.interval_words() or None,
-        "methods": check.records(),
-        "shares": check.shares.tolist(),
-        **{
-            side: {method: check.curve(method, side).tolist() for method in check.named()}
-            if check.is_normalized
-            else None
-            for side in ("keep", "drop")
-        },
-        **{
-            f"{side}_nats": {method: check.gain(method, side).tolist() for method in check.named()}
-            for side in ("keep", "drop")
-        },
-        "ablation": {
-            str(order): curves["change"].sel(order=order).values.tolist() for order in curves.order.values
-        },
-        "random": {part: curves[part].values.tolist() for part in ("low", "middle", "high")},
-        "seeds": json.loads(by_seeds(atlas.scores(name)).to_json(orient="records")),
+        "items": data["items"],
+        "doubts": doubts,
+        **data,
+        "seeds": atlas.stability(name).to_json()["seeds"],
     }
 
 
 def _show(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import SUFFICIENCY_WORDS, validation_doubts
+    from headatlas.atlas import SUFFICIENCY_WORDS
 
     check = atlas.validation(name)
     console.print(
@@ -166,8 +122,8 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
     for words in filter(None, (*SUFFICIENCY_WORDS, check.interval_words())):
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
-    _show_stability(console, atlas, name)
-    for doubt in validation_doubts(atlas, name):
+    _show_stability(console, atlas.stability(name))
+    for doubt in atlas.doubts(name, "validation"):
         console.print(f"  [yellow]note:[/] {escape(doubt.text)}")
 
 
@@ -213,11 +169,8 @@ def _show_ablation(console: Console, check: Validation) -> None:
     show_table(console, table)
 
 
-def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import HALVES, by_seeds, half_overlap, retest
-
-    scores = atlas.scores(name)
-    by_number = by_seeds(scores)
+def _show_stability(console: Console, stability: Stability) -> None:
+    by_number = stability.by_seeds
     most = len(by_number)
     if most > 1:
         table = _table("  seeds", "facilitate in all, any", "agree with as many others (ranks)")
@@ -228,16 +181,14 @@ def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
             table.add_row(f"  {count}", ", ".join(shares), "" if isnan(other) else f"{other:.2f}")
         console.print()
         show_table(console, table)
-    again = half_overlap(scores)
-    if again is not None:
+    halves, retest = stability.halves, stability.retest
+    if halves is not None:
         console.print(
-            f"  facilitating heads of disjoint sets of {counted(again.seeds, 'seed')}: Jaccard index "
-            f"{again.jaccard:.2f}, {again.chance:.2f} by chance"
+            f"  facilitating heads of disjoint sets of {plural(halves.seeds, 'seed')}: Jaccard index "
+            f"{halves.jaccard:.2f}, {halves.chance:.2f} by chance"
         )
-    halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
-    if len(halves) == len(HALVES):
-        other = retest(halves[0], halves[1])
+    if retest is not None:
         console.print(
-            f"  fitted anew on two halves of the items: facilitation correlates {other['facilitation']:.2f}, "
-            f"interference {other['interference']:.2f}"
+            "  fitted anew on two halves of the items: facilitation correlates "
+            f"{retest['facilitation']:.2f}, interference {retest['interference']:.2f}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,36 @@ from headatlas.core.errors import HeadNameError
 from headatlas.core.head import Head
 from headatlas.core.methods import IMPORTED
 
-__all__ = ["ModelSpec"]
+__all__ = ["ModelRef", "ModelSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """How to load a model. `source` is a built-in name, a name on the hub or an absolute path; None: the
+    caller has loaded the model."""
+
+    source: str | None
+    dtype: str = "auto"
+    device: str | None = None
+    device_map: str | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """What `load_model` takes."""
+        options = {name: getattr(self, name) for name in self.__slots__[1:]}
+        return {name: value for name, value in options.items() if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """Without the permission to run the model's own code: that is given anew each time."""
+        data = asdict(self)
+        del data["trust_remote_code"]
+        return {name: value for name, value in data.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ModelRef:
+        known = {name: data[name] for name in cls.__slots__ if name in data and name != "trust_remote_code"}
+        return cls(**{"source": None, **known})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""How an atlas leaves for other programs: an ordinary checkpoint with gates folded in."""
+"""How an atlas leaves for other programs. No torch until a format needs a model."""
 
-from headatlas.export.checkpoint import choose_gates, export_model, require_export
+from headatlas.export.checkpoint import export_model
 from headatlas.export.checkpoint_card import Exported
+from headatlas.export.format import FORMATS, ExportFormat, ExportRequest
 
-__all__ = ["Exported", "choose_gates", "export_model", "require_export"]
+__all__ = ["FORMATS", "ExportFormat", "ExportRequest", "Exported", "export_model"]

@@ -39,6 +39,7 @@ class Exported:
     parameters: tuple[int, int]
     pruned: str | None
     speed: float | None
+    heads: int
 
     @property
     def faithful(self) -> str:
@@ -68,7 +69,35 @@ class Exported:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "path": str(self.path), "harms": self.harms}
+        data = {**asdict(self), "path": str(self.path), "harms": self.harms}
+        del data["heads"]  # in the values of `headatlas.json`
+        return data
+
+    def lines(self) -> list[str]:
+        """What a user is told."""
+        head = (f"{self.task}, {self.items} held-out items", "before", "after")
+        figures = [("NLL, nats per token", "nll"), ("accuracy", "accuracy")]
+        rows = [(name, f"{self.before[key]:.3f}", f"{self.after[key]:.3f}") for name, key in figures]
+        if self.parameters[0] != self.parameters[1]:
+            rows.append(("parameters", f"{self.parameters[0]:,}", f"{self.parameters[1]:,}"))
+        widths = [max(len(row[column]) for row in (head, *rows)) for column in range(3)]
+        lines = [
+            f"{name:<{widths[0]}} {before:>{widths[1]}} {after:>{widths[2]}}"
+            for name, before, after in (head, *rows)
+        ]
+        more = f" and {len(self.off) - 12} more" if len(self.off) > 12 else ""
+        off = ", ".join(self.off[:12]) + more
+        lines.append(f"off: {len(self.off)} of {self.heads} heads{': ' + off if off else ''}")
+        if self.scaled:
+            lines.append(f"scaled: {self.scaled} others, by gates between 0 and 1")
+        if self.pruned:
+            speed = f"; a forward pass is {self.speed:.2f} times as quick" if self.speed else ""
+            lines.append(self.pruned + speed)
+        lines.append(f"{self.path}: an ordinary checkpoint that reproduces the gated model: {self.faithful}")
+        lines.append(f"task {self.task}: {self.effect}")
+        if self.harms:
+            lines.append("warning: the checkpoint harms its task; written because of --force")
+        return lines
 
 
 def _with_interval(change: Interval) -> str:

@@ -1,18 +1,30 @@
-"""How gates are fitted: the schedule, as published and as we found it to be worth its price."""
+"""Causal head gating: its settings, its presets, and the method itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from headatlas.core import UnknownNameError, require_whole
+from headatlas.method.method import Method
 
-__all__ = ["OBJECTIVES", "PRESETS", "TARGETS_PER_BATCH", "GatingSettings", "Stage", "resolve"]
+__all__ = [
+    "OBJECTIVES",
+    "PRESETS",
+    "PROVIDES",
+    "STAGES",
+    "TARGETS_PER_BATCH",
+    "GatingSettings",
+    "Stage",
+    "resolve",
+]
 
 #: `paper`: the logit of a gate is free, its pressure ends at ±4. `bounded`: the logit is kept in [-4, 4],
 #: so that no gate can drift to where pressure no longer reaches it.
 OBJECTIVES = ("paper", "bounded")
+#: the two stages of a fit, and what is fitted in each
+STAGES = {"free": ("free",), "pressed": ("retain", "remove")}
 #: what a gradient is worth depends on the target tokens behind it, not on the rows
 TARGETS_PER_BATCH = 36
 _ROWS = 2, 12
@@ -75,6 +87,16 @@ class GatingSettings:
         least, most = _ROWS
         return replace(self, batch=min(most, max(least, round(TARGETS_PER_BATCH / tokens))))
 
+    @classmethod
+    def of(cls, **given: Any) -> GatingSettings:
+        """A preset with changes, as `resolve`."""
+        return resolve(**given)
+
+    @staticmethod
+    def names() -> list[str]:
+        """The options that can be given."""
+        return ["preset", "seeds", "updates", "batch", "objective"]
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -125,3 +147,40 @@ def resolve(
     if updates is not None:
         given |= {name: replace(getattr(chosen, name), updates=updates) for name in ("free", "pressed")}
     return replace(chosen, **{key: value for key, value in given.items() if value is not None})
+
+
+def _fit(
+    model: Any,
+    rows: Any,
+    options: GatingSettings,
+    stage: str,
+    sets: Sequence[tuple[int, str]],
+    finished: Callable[[int, str], Any],
+    name: str,
+) -> Any:
+    """The free stage starts at random, the others where the free fit of their seed ended."""
+    import numpy as np
+    import torch
+
+    from headatlas.method.engine.gate_fit import GateFit, random_starts
+    from headatlas.method.engine.objective import Pressure
+
+    seeds = [seed for seed, _ in sets]
+    if stage == "free":
+        starts = random_starts(model, options, seeds)
+    else:
+        starts = torch.from_numpy(np.stack([finished(seed, "free") for seed in seeds]))
+    return GateFit(model, Pressure(model, rows, options, stage, sets), starts, name=name)
+
+
+PROVIDES = [
+    Method(
+        "gating",
+        "Causal head gating",
+        "gates learned on all heads: which are needed, which are in the way, which do not matter",
+        GatingSettings,
+        fit=_fit,
+        stages=STAGES,
+        unit="gate",
+    )
+]

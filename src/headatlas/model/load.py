@@ -32,6 +32,7 @@ from headatlas.core import (
     ModelSourceError,
     ModelSpec,
     RequestError,
+    first_line,
 )
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
@@ -155,7 +156,7 @@ def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) 
             raise
         raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
     except _FORWARD_ERRORS as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)
         raise ModelRefusedError(
             f"{name} cannot be mapped: it does not run on plain token ids, or in no way that can be "
             f"followed ({type(error).__name__}: {reason})."
@@ -233,7 +234,7 @@ def _explain(error: Exception, name: str, trust: bool) -> str:
         )
     kind = type(error).__name__
     if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):
-        return f"a weight file of {name} is truncated or corrupt ({text.splitlines()[0][:120]})."
+        return f"a weight file of {name} is truncated or corrupt ({first_line(error, 120)})."
     if "ignore_mismatched_sizes" in text or "size mismatch" in text:
         return f"{name} cannot be loaded: weights in its files have other shapes than its config says."
     first, *rest = text.splitlines()

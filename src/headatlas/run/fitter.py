@@ -9,48 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from headatlas.atlas import Fit, Run, Store
+from headatlas.core import Note, Progress, Update, plural
 from headatlas.method import FitResult, GateFit, Step
 from headatlas.model import Model
 from headatlas.run.prepare import made_with
-from headatlas.run.steps import Seen
 
-__all__ = ["Fitter", "GateSetName", "Progress", "Silence"]
+__all__ = ["Fitter", "GateSetName"]
+
+#: what a stage is called while it runs
+_TITLES = {"pressed": "retain + remove"}
 
 #: (seed, fit)
 GateSetName = tuple[int, str]
-
-
-class Progress(Protocol):
-    """Told how the work goes on."""
-
-    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None: ...
-
-    def step(self, step: Step) -> None: ...
-
-    def heads(self, what: str, done: int, total: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def units(self, running: Sequence[Seen], done: int, total: int) -> None: ...
-
-
-class Silence:
-    """Progress that nobody watches."""
-
-    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None: ...
-
-    def step(self, step: Step) -> None: ...
-
-    def heads(self, what: str, done: int, total: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def units(self, running: Sequence[Seen], done: int, total: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +40,7 @@ class Fitter:
     def note_split_block(self, run: Run, block: Sequence[int], stages: Iterable[str]) -> None:
         """Tell the user if seeds of a block are fitted without those of it that earlier runs have fitted or
         begun. `stages` are all stages of a fit."""
-        earlier = {seed for seed, _ in self.store.finished(run)}
+        earlier = {seed for seed, _ in self.store.keys(Fit, run)}
         for stage in stages:
             work = self.store.read_work(run, stage)
             if work is not None:  # an interrupted stage goes on with the seeds that it began with
@@ -73,7 +48,7 @@ class Fitter:
         present = [seed for seed in block if seed in earlier]
         added = [seed for seed in block if seed not in earlier]
         if present and added:
-            self.progress.note(
+            self._note(
                 f"{run.task}: adding {_seed_list(added)} to a block that has {_seed_list(present)} already; "
                 "one run of the whole block would round differently, so some gates would differ"
             )
@@ -94,7 +69,7 @@ class Fitter:
         if work is not None:
             sets = [(int(seed), str(fit)) for seed, fit in work[1]["sets"]]
             self._fit(run, make(sets), measure, work)
-        finished = self.store.finished(run)
+        finished = self.store.keys(Fit, run)
         missing = [one for one in wanted if one not in finished]
         if missing:
             self._fit(run, make(missing), measure, None)
@@ -110,13 +85,14 @@ class Fitter:
         if work is not None and work[0].keys() == fit.arrays().keys():
             fit.restore(*work)
             seconds, tokens = work[1]["seconds"], work[1]["tokens"]
-        self.progress.stage(run.task, fit.stage, len(fit.sets), fit.schedule.updates, fit.update)
+        what = f"{_TITLES.get(fit.stage, fit.stage)}, {plural(len(fit.sets), 'fit')}"
+        self.progress(Update(what, fit.update, fit.schedule.updates, run.task))
         began = saved = time.monotonic()
 
         def after(step: Step) -> None:
             nonlocal saved, tokens
             tokens += step.tokens
-            self.progress.step(step)
+            self.progress(Update(what, step.update, step.updates, run.task, step.loss, step.tokens))
             # A finished stage is saved before its fits are written: killed between two of them, they
             # still all come from the same sets side by side.
             if fit.done or time.monotonic() - saved >= self.checkpoint_seconds:
@@ -128,23 +104,23 @@ class Fitter:
         cost = {
             "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
             "tokens": tokens // len(fit.sets),
-            "tokens_per_pass": fit.budget,
-            "compiled": bool(fit.compiler),
+            "tokens_per_pass": fit.runner.budget,
+            "compiled": bool(fit.runner.compiler),
             # Neighbors in a pass change how a seed's numbers are rounded, and the fit amplifies that.
             "seeds_together": sorted({seed for seed, _ in fit.sets}),
             "made_with": made_with(self.model),
         }
-        if fit.any_order:
-            self.progress.note(
+        if fit.runner.any_order:
+            self._note(
                 f"{run.task}: the model has an operation that adds up in no fixed order on this device; the "
                 "last digits of its gates may differ from run to run"
             )
-        finished = self.store.finished(run)  # some may be, if the run was killed between two of them
+        finished = self.store.keys(Fit, run)  # some may be, if the run was killed between two of them
         results = [one for one in fit.results() if (one.seed, one.fit) not in finished]
-        self.progress.stage(run.task, "measure", len(results), len(results), 0)
-        for place, result in enumerate(results):
-            found = self._keep(run, result, measure, cost)
-            self.progress.step(Step("measure", place + 1, len(results), found.get("nll"), 0))
+        for number, result in enumerate(results):
+            self.progress(Update("held-out items", number, len(results), run.task))
+            self._keep(run, result, measure, cost)
+        self.progress(Update("held-out items", len(results), len(results), run.task))
         self.store.drop_work(run, fit.stage)
 
     def _keep(
@@ -153,7 +129,7 @@ class Fitter:
         result: FitResult,
         measure: Callable[[str, np.ndarray], dict[str, Any]],
         cost: dict[str, Any],
-    ) -> dict[str, Any]:
+    ) -> None:
         fit = Fit(
             run.method,
             run.task,
@@ -166,8 +142,10 @@ class Fitter:
             result.losses,
         )
         found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
-        self.store.write_fit(replace(fit, facts={**cost, **found}))
-        return found
+        self.store.write(replace(fit, facts={**cost, **found}))
+
+    def _note(self, text: str) -> None:
+        self.progress(Note(text))
 
 
 def _seed_list(seeds: Sequence[int]) -> str:

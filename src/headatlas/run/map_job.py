@@ -1,204 +1,254 @@
-"""`map_heads`: tasks -> atlas, by causal head gating or by one of the methods that stand beside it."""
+"""Carries out a `MapRequest`: gates fitted, or effects of single heads measured, task by task."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from transformers import PreTrainedModel
 
-from headatlas.atlas import Atlas, Run, chance_doubt, fit_path, open_atlas
-from headatlas.core import RequestError, method_named
-from headatlas.method import STAGES, GateFit, GatingSettings, RowTable, random_starts, resolve
+from headatlas.atlas import (
+    EffectMap,
+    Fit,
+    ItemEffects,
+    Run,
+    Store,
+    chance_doubt,
+    clustered_error,
+    describe_corruption,
+)
+from headatlas.core import Note, Progress, Update
+from headatlas.method import RowTable, Stream, draw
+from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
-from headatlas.run.effects import ITEMS, measure_effects, plan_effects, require_numbers
-from headatlas.run.executing import Executor, executed
-from headatlas.run.fitter import Fitter, GateSetName, Progress, Silence
-from headatlas.run.loading import load_for_run
-from headatlas.run.prepare import Prepared, describe, held_out_figures, measure_baseline, prepare
-from headatlas.run.requests import distinct_tasks, opened, report_rows, require_sound
-from headatlas.run.steps import Only, Plan, Unit, is_asked, seed_blocks
-from headatlas.task import Row, Task
+from headatlas.request.map_request import MapRequest
+from headatlas.request.plan import Step
+from headatlas.run.fitter import Fitter, GateSetName
+from headatlas.run.prepare import (
+    Prepared,
+    enter_run,
+    held_out_figures,
+    made_with,
+    measure_baseline,
+    prepare,
+    read_rows,
+    row_groups,
+    row_notes,
+)
+from headatlas.task import Row
 
-__all__ = ["fit_gates", "map_heads", "map_steps", "plan_map", "require_settings"]
+__all__ = ["MapJob", "effects_run", "fit_block", "measure_effects"]
 
-#: how a model is loaded that is given by name
-_LOAD = {"dtype": "fast"}
-
-
-def map_heads(
-    model: Model | str | Path | PreTrainedModel,
-    tasks: str | Path | Task | Sequence[str | Path | Task],
-    *,
-    method: str = "gating",
-    out: str | Path | None = None,
-    resume: bool = False,
-    preset: str = "quick",
-    seeds: int | None = None,
-    updates: int | None = None,
-    batch: int | None = None,
-    objective: str | None = None,
-    items: int | None = None,
-    max_tokens: int | None = None,
-    progress: Progress | None = None,
-    checkpoint_seconds: float = 30.0,
-    executor: Executor | None = None,
-) -> Atlas:
-    """Fit gates for each task and give the atlas.
-
-    With `out` everything is kept in that folder, fit by fit; `resume` goes on with what is there (or adds
-    tasks and seeds to it). A run that was killed and resumed gives the numbers of an uninterrupted run.
-
-    Seeds are fitted together in blocks of five (0 to 4, 5 to 9, …). The seeds of a block change how each
-    other's numbers are rounded, and a fit amplifies rounding: three seeds, and two more added later, are not
-    bit for bit the five seeds of one run. Every fit records the seeds that it was fitted with
-    (`seeds_together`).
-
-    `method` takes another one of `METHODS` instead: the effect of every head on the loss of `items` items
-    (32 by default), which each seed draws anew (one seed by default).
-
-    `executor` (a `Ray`) has the work done elsewhere; the model is then given by its name.
-    """
-    method = method_named(method)
-    require_settings(method, preset, items, updates=updates, batch=batch, objective=objective)
-    asked: dict[str, Any] = {"tasks": distinct_tasks(tasks), "max_tokens": max_tokens}
-    require_sound(asked["tasks"], max_tokens, out, resume)
-    names = [task.name for task in asked["tasks"]]
-    if method != "gating":
-        asked |= {"method": method, "seeds": 1 if seeds is None else seeds}
-        asked |= {"items": ITEMS if items is None else items}
-        require_numbers(asked["seeds"], asked["items"])
-        if executor is None:
-            return measure_effects(model, out=out, resume=resume, progress=progress, **asked)
-        plan = plan_effects(method, names, asked["seeds"])
-        return executed(executor, "effects", model, _LOAD, asked, plan, out, progress)
-    asked |= {"preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective}
-    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
-    asked["checkpoint_seconds"] = checkpoint_seconds
-    if executor is not None:
-        return executed(executor, "map", model, _LOAD, asked, plan_map(names, settings.seeds), out, progress)
-    return map_steps(model, out=out, resume=resume, progress=progress, **asked)
+#: held-out rows of the baseline of a task whose gates are not fitted
+_HELD_OUT = 64
 
 
-def map_steps(
-    model: Model | str | Path | PreTrainedModel,
-    tasks: Sequence[Task],
-    *,
-    out: str | Path | None,
-    resume: bool,
-    preset: str,
-    seeds: int | None,
-    updates: int | None,
-    batch: int | None,
-    objective: str | None,
-    max_tokens: int | None,
-    progress: Progress | None,
-    checkpoint_seconds: float = 30.0,
-    only: Only = None,
-) -> Atlas:
-    """Gating; see `map_heads`."""
-    asked = {
-        "seeds": seeds,
-        "updates": updates,
-        "batch": batch,
-        "objective": objective,
-        "max_tokens": max_tokens,
-    }
-    settings = resolve(preset, seeds=seeds, updates=updates, batch=batch, objective=objective)
-    given = {"preset": preset, **{key: value for key, value in asked.items() if value is not None}}
-    loaded = load_for_run(model, **_LOAD)
-    ready = [prepare(loaded, task, settings, max_tokens) for task in tasks]
-    with opened(loaded, out, resume) as store:
-        runs = store.add(
-            *(describe(loaded, "gating", task.name, task.facts, fitted, given) for task, fitted in ready)
+class MapJob:
+    """Reads and tokenizes all tasks when it is made."""
+
+    def __init__(self, request: MapRequest, model: Model, progress: Progress) -> None:
+        self.request, self.model, self.progress = request, model, progress
+        self.method = METHODS[request.method]
+        self.tasks: dict[str, Prepared] = {}
+        self.options: dict[str, Any] = {}
+        self._at_chance: set[str] = set()
+        for task in request.tasks:
+            ready, options = self._prepare(task)
+            self.tasks[task.name], self.options[task.name] = ready, options
+
+    def _prepare(self, task: Any) -> tuple[Prepared, Any]:
+        request = self.request
+        if self.method.stages:
+            return prepare(self.model, task, request.options, request.max_tokens)
+        return read_rows(self.model, task, request.max_tokens, _HELD_OUT), request.options
+
+    def enter(self, store: Store) -> None:
+        runs = [self._run_of(name) for name in self.tasks]
+        for run in store.add(*runs):
+            for note in row_notes(self.tasks[run.task]):
+                self.progress(note)
+            if store.keys(EffectMap, run):  # earlier versions measured no baseline of effects
+                _measure_effects_baseline(self.model, store, run, self.tasks[run.task])
+
+    def _run_of(self, name: str) -> Run:
+        request = self.request.only([name]).to_json()
+        if not self.method.stages:
+            return effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
+        resolved = self.options[name].to_json()
+        decides = {key: value for key, value in resolved.items() if key != "seeds"}
+        given = {"preset": "quick", **self.request.given}
+        if self.request.max_tokens is not None:
+            given["max_tokens"] = self.request.max_tokens
+        return enter_run(
+            self.model,
+            self.method.name,
+            name,
+            self.tasks[name].facts,
+            {"given": given, "resolved": resolved},
+            {**decides, **self.method.constants},
+            version=self.method.version,
+            request=request,
+            about=self.method.about,
         )
-        fitter = Fitter(loaded, store, progress or Silence(), checkpoint_seconds)
-        for run, (task, fitted) in zip(runs, ready, strict=True):
-            _map(fitter, run, task, fitted, only)
-        atlas = open_atlas(store.root)
-    atlas.path = None if out is None else Path(out)
-    return atlas
+
+    def run(self, store: Store, steps: Sequence[Step]) -> None:
+        for step in steps:
+            (name,) = step.subjects
+            run, task = store.runs[self.method.name, name], self.tasks[name]
+            if self.method.stages:
+                self._fit(store, run, task, step.seeds)
+            else:
+                measure_effects(
+                    self.model, store, run, task, self.options[name], step.seeds[0], self.progress
+                )
+
+    def _fit(self, store: Store, run: Run, task: Prepared, seeds: Sequence[int]) -> None:
+        if not run.baseline:
+            run = store.update(run, baseline=measure_baseline(self.model, task))
+        if run.task not in self._at_chance and (doubt := chance_doubt(run.baseline)):
+            self._at_chance.add(run.task)  # said once
+            self.progress(Note(f"{run.task}: {doubt.text}"))
+        fitter = Fitter(self.model, store, self.progress, self.request.checkpoint_seconds)
+        fit_block(fitter, self.method, run, task.rows.train, task, self.options[task.name], seeds)
 
 
-def require_settings(method: str, preset: str, items: int | None, **gating: Any) -> None:
-    """Nothing is asked for that the method does not have."""
-    if method == "gating":
-        if items is not None:
-            raise RequestError("gating sees other items at every update; 'items' is for the other methods.")
-        return
-    given = [name for name, value in gating.items() if value is not None]
-    given += ["preset"] if preset != "quick" else []
-    if given:
-        raise RequestError(f"{given[0]!r} is a setting of gating; {method} has 'seeds' and 'items'.")
-
-
-def plan_map(tasks: Sequence[str], seeds: int) -> Plan:
-    """Blocks of seeds, task by task."""
-    units = [
-        Unit(
-            f"{task}, seeds {block[0]} to {block[-1]}" if len(block) > 1 else f"{task}, seed {block[0]}",
-            (_step("gating", task, block),),
-            tuple(
-                fit_path(Path(), "gating", task, seed, fit)
-                for seed in block
-                for fits in STAGES.values()
-                for fit in fits
-            ),
-            (task,),
-            (fit_path(Path(), "gating", task, 0, "free").parent,),
-        )
-        for task in tasks
-        for block in seed_blocks(range(seeds))
-    ]
-    return Plan([units], [("gating", task) for task in tasks])
-
-
-def _step(method: str, task: str, block: Sequence[int]) -> str:
-    return f"{method} {task} from seed {block[0]}"
-
-
-def _map(fitter: Fitter, run: Run, task: Prepared, settings: GatingSettings, only: Only) -> None:
-    model, store = fitter.model, fitter.store
-    report_rows(fitter.progress, task)
-    if not run.baseline:
-        run = store.update(run, baseline=measure_baseline(model, task))
-    if doubt := chance_doubt(run.baseline):
-        fitter.progress.note(f"{run.task}: {doubt.text}")
-    fit_gates(fitter, run, task.rows.train, task, settings, range(settings.seeds), only)
-
-
-def fit_gates(
+def fit_block(
     fitter: Fitter,
+    method: Method,
     run: Run,
     rows: Sequence[Row],
     held_out: Prepared | None,
-    settings: GatingSettings,
+    options: Any,
     seeds: Sequence[int],
-    only: Only = None,
 ) -> None:
-    """All fits of these seeds on these rows; finished gates are measured on held-out rows of `held_out`."""
+    """All fits of these seeds on these rows, side by side; finished gates are measured on held-out rows of
+    `held_out`."""
     model, store, table = fitter.model, fitter.store, RowTable(rows)
+    assert method.fit is not None
+    fit, first = method.fit, next(iter(method.stages))
 
-    def starts(stage: str, sets: Sequence[GateSetName]) -> torch.Tensor:
-        if stage == "free":
-            return random_starts(model, settings, [seed for seed, _ in sets])
-        return torch.from_numpy(np.stack([store.read_fit(run, seed, "free").logits for seed, _ in sets]))
+    def finished(seed: int, name: str) -> np.ndarray:
+        result = store.read(Fit, run, seed=seed, fit=name)
+        assert result is not None  # the stage before this one wrote it
+        return result.logits
 
-    def measure(fit: str, gates: np.ndarray) -> dict[str, Any]:
-        if fit == "free" or held_out is None:
+    def measure(name: str, gates: np.ndarray) -> dict[str, Any]:
+        if held_out is None or (name in method.stages[first] and len(method.stages) > 1):
             return {}
         return held_out_figures(model, held_out, gates)
 
-    def make(stage: str, sets: Sequence[GateSetName]) -> GateFit:
-        return GateFit(model, table, settings, stage, sets, starts(stage, sets), name=run.task)
+    def make(stage: str, sets: Sequence[GateSetName]) -> Any:
+        return fit(model, table, options, stage, sets, finished, run.task)
 
-    for block in seed_blocks(seeds):
-        if is_asked(_step(run.method, run.task, block), only):
-            fitter.note_split_block(run, block, STAGES)
-            for stage, fits in STAGES.items():
-                wanted = [(seed, fit) for seed in block for fit in fits]
-                fitter.stage(run, stage, wanted, partial(make, stage), measure)
+    fitter.note_split_block(run, seeds, method.stages)
+    for stage, names in method.stages.items():
+        wanted = [(seed, name) for seed in seeds for name in names]
+        fitter.stage(run, stage, wanted, partial(make, stage), measure)
+
+
+def effects_run(
+    model: Model, method: Method, task: Prepared, options: Any, request: Mapping[str, Any] | None = None
+) -> Run:
+    """The entry of a run that measures effects of single heads."""
+    given = options.to_json()
+    decides = {name: value for name, value in given.items() if name != "seeds"}
+    if method.decide is not None:
+        decides |= method.decide(_distinct_rows(task))
+    decides |= method.constants
+    if task.facts["train_items"] < len(task.rows.train):
+        decides["copies"] = "drawn once"  # earlier versions drew them as items of their own
+    settings = {"given": given, "resolved": {"seeds": options.seeds, **decides}}
+    return enter_run(
+        model,
+        method.name,
+        task.name,
+        task.facts,
+        settings,
+        decides,
+        version=method.version,
+        request=request,
+        about=method.about,
+    )
+
+
+def measure_effects(
+    model: Model, store: Store, run: Run, task: Prepared, options: Any, seed: int, progress: Progress
+) -> None:
+    """See to it that the effects of a seed are in the store, and the run has a baseline."""
+    method = METHODS[run.method]
+    assert method.measure is not None
+    _measure_effects_baseline(model, store, run, task)
+    if (seed,) in store.keys(EffectMap, run):
+        return
+    rows = task.rows.train
+    drawn = _drawn(task, options.items, seed)
+    extra: dict[str, Any] = {}
+    if method.decide is not None:
+        decided = method.decide(_distinct_rows(task))
+        extra = {"decided": decided}
+        if method.remark is not None and (remark := method.remark(_distinct_rows(task))):
+            progress(Note(f"{task.name}: {remark}; {describe_corruption(decided)}"))
+    title = f"{task.name}: {method.name}" + (f", seed {seed}" if seed else "")
+    began = time.monotonic()
+    measured = method.measure(
+        model,
+        [rows[index] for index in drawn],
+        options=options,
+        seed=seed,
+        progress=lambda done, total: progress(Update(title, done, total)),
+        **extra,
+    )
+    facts: dict[str, Any] = {
+        "items": measured.rows,
+        "nll": measured.plain,
+        "whole": measured.whole,
+        "sum": float(np.nansum(measured.values)),
+        **extra.get("decided", {}),
+        **measured.facts(),
+        "seconds": time.monotonic() - began,
+        "made_with": made_with(model),
+    }
+    per_item = ItemEffects(measured.per_row, drawn, np.array(row_groups(rows))[drawn])
+    errors = clustered_error(per_item.values, per_item.groups)
+    store.write(
+        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
+    )
+
+
+def _measure_effects_baseline(model: Model, store: Store, run: Run, task: Prepared) -> None:
+    """See to it that the run has a baseline. No view of effects shows items of groups that were fitted on, so
+    they are not measured."""
+    if not store.runs[run.method, run.task].baseline:
+        baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
+        store.update(run, baseline=baseline)
+
+
+def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
+    """The baseline of the task's gating if that has the weights, dtype and items of `run`; else empty."""
+    gating = store.runs.get(("gating", run.task))
+    if gating is None:
+        return {}
+    decides, other = (entry.settings.get("decides", {}) for entry in (run, gating))
+    is_same = all(decides.get(key) == other.get(key) for key in ("weights", "dtype", "tasks"))
+    return gating.baseline if is_same else {}
+
+
+def _drawn(task: Prepared, items: int, seed: int) -> np.ndarray:
+    """The training rows that a seed draws."""
+    distinct = np.array(_distinct_indices(task))
+    return distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, Stream.EFFECTS)]
+
+
+def _distinct_rows(task: Prepared) -> list[Row]:
+    return [task.rows.train[index] for index in _distinct_indices(task)]
+
+
+def _distinct_indices(task: Prepared) -> list[int]:
+    """The training rows that effects are measured on: the first of rows that are the same."""
+    indices: dict[tuple[int, ...], int] = {}
+    for index, row in enumerate(task.rows.train):
+        indices.setdefault(row.ids, index)
+    return list(indices.values())

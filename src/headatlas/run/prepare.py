@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -16,30 +15,26 @@ import torch
 
 from headatlas._version import __version__
 from headatlas.atlas import Run
-from headatlas.core import TaskError
-from headatlas.method import GatingSettings, Outcome, draw, evaluate
+from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
+from headatlas.method import GatingSettings, Outcome, Stream, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
 __all__ = [
     "Prepared",
     "choose_rows",
-    "describe",
+    "enter_run",
     "held_out_figures",
-    "identified",
     "made_with",
     "measure_baseline",
     "prepare",
     "read_rows",
+    "require_same",
     "row_groups",
+    "row_notes",
 ]
 
-#: raised when the same settings would give other numbers than before
-_ALGORITHM = 2
-
 _MAX_TOKENS = 512
-#: the part of the settings that the numbers of a fit do not depend on
-_NOT_IDENTITY = ("seeds",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +112,7 @@ def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
     seen: set[tuple[int, ...]] = set()
     drawn: Counter[int] = Counter()
     ranked: list[tuple[int, int]] = []
-    for index in draw(len(rows), len(rows), 0, 0, 9) if rows else []:  # records may come sorted
+    for index in draw(len(rows), len(rows), 0, 0, Stream.CHOICE) if rows else []:  # records may come sorted
         question = rows[index].ids if by_target else rows[index].prompt
         if question not in seen:
             seen.add(question)
@@ -157,45 +152,78 @@ def _limit(model: Model, asked: int | None) -> int:
     )
 
 
-def describe(
+def enter_run(
     model: Model,
     method: str,
     name: str,
-    facts: dict[str, Any],
-    settings: GatingSettings,
-    given: dict[str, Any],
+    facts: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    decides: Mapping[str, Any],
+    *,
+    version: int,
+    request: Mapping[str, Any] | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> Run:
-    """The entry of a run of gating."""
-    resolved = settings.to_json()
-    decides = {key: value for key, value in resolved.items() if key not in _NOT_IDENTITY}
-    return identified(model, method, name, facts, {"given": given, "resolved": resolved}, decides, _ALGORITHM)
-
-
-def identified(
-    model: Model,
-    method: str,
-    name: str,
-    facts: dict[str, Any],
-    settings: dict[str, Any],
-    decides: dict[str, Any],
-    algorithm: int,
-) -> Run:
-    """The entry of a run, with the hash of everything that its numbers depend on: the weights, the task and
-    what `decides`. `algorithm` is raised when the same would give other numbers than before."""
+    """The entry of a run, with the hash of everything that its numbers depend on: the weights, the tasks and
+    what `decides`. `version` rises when the same would give other numbers than before."""
     parts = facts.get("parts", {name: facts})
     decides = {
         "method": method,
-        "algorithm": algorithm,
+        "algorithm": version,
         "weights": model.weights_identity,
         "dtype": model.spec.dtype,
         "device": model.device.type,
-        "tasks": {part: _task_decides(one) for part, one in parts.items()},
+        "tasks": {part: _task_decides(part_facts) for part, part_facts in parts.items()},
         **decides,
     }
     decides = json.loads(json.dumps(decides, default=int))  # as it will be read again
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-    said = json.loads(json.dumps({**settings, "decides": decides}, default=int))  # also NumPy integers
-    return Run(method, name, identity, facts, said, {}, made_with(model))
+    stored = json.loads(json.dumps({**settings, "decides": decides}, default=int))  # also NumPy integers
+    return Run(
+        method,
+        name,
+        identity_of(decides),
+        facts,
+        stored,
+        {},
+        made_with(model),
+        request=request or {},
+        about=about or {},
+    )
+
+
+def require_same(run: Run, ready: Prepared) -> None:
+    """The task is the one that was mapped."""
+    for key, what in (("content_hash", "items"), ("rows_hash", "tokens")):
+        if run.task_facts.get(key) != ready.facts[key]:
+            raise AtlasError(
+                f"{run.task!r} has other {what} now than when it was mapped. If it was a file of that name, "
+                "give the file with --task; else map it again."
+            )
+
+
+def row_notes(task: Prepared) -> Iterator[Note]:
+    """Which rows were left out, and why."""
+    seen, spec = task.facts["records"], task.facts["spec"]
+    if spec["shortest"] is None and spec["per_group"] is None and seen > spec["rows"]:
+        yield Note(f"{task.name}: a fair sample of {spec['rows']:,} of its {seen:,} records")
+    if long := task.rows.too_long:
+        yield Note(f"{task.name}: left out {plural(long, 'row')} over {task.rows.max_tokens} tokens")
+    if copies := task.facts["copies"]:
+        yield Note(f"{task.name}: left out {plural(copies, 'held-out record')} that repeat others")
+    if unknown := task.rows.unknown_targets:
+        yield Note(
+            f"{task.name}: left out {plural(unknown, 'row')}: the vocabulary lacks a part of the target, "
+            f"such as {task.rows.unknown_example!r}"
+        )
+    if unknown := task.rows.unknown_prompts:
+        yield Note(f"{task.name}: {plural(unknown, 'row')} with an unknown token (<unk>) in the prompt")
+    rows = sum(task.facts[f"{side}_rows"] for side in ("train", "test", "known"))
+    share = task.facts["test_rows"] / rows
+    if "test_split" not in spec["source"] and not spec["test"] / 2 <= share <= 2 * spec["test"]:
+        yield Note(
+            f"{task.name}: {share:.0%} of {plural(rows, 'row')} are held out, not {spec['test']:.0%}: whole "
+            "groups are held out, and they differ in size; change 'group' or 'test' in the task"
+        )
 
 
 def made_with(model: Model) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Units of a plan on a Ray cluster, one that is there or one of this machine.
 
-The driver holds the atlas and no model. Workers leave what they make at the exchange; when a unit is done
+The driver holds the atlas and no model. Workers leave what they make at the exchange; when a step is done
 the driver takes it over. A worker that is killed takes nothing with it but the time since it last handed
-something over: its unit goes to another one. A driver that is killed goes on when it is called again.
+something over: its step goes to another one. A driver that is killed goes on when it is called again.
 """
 
 from __future__ import annotations
@@ -15,29 +15,39 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from headatlas import core
-from headatlas.atlas import Store, gathering, put_in_order, write_text
-from headatlas.core import FitError, HeadatlasError, RequestError
+from headatlas.atlas import Store, gathering, open_atlas, put_in_order
+from headatlas.core import (
+    FitError,
+    HeadatlasError,
+    ModelRef,
+    Note,
+    Progress,
+    RequestError,
+    Worker,
+    Workers,
+    first_line,
+    write_whole,
+)
+from headatlas.request.origin import model_ref
+from headatlas.request.plan import Step
 from headatlas.run.exchange import Exchange
-from headatlas.run.executing import Request
-from headatlas.run.fitter import Progress
-from headatlas.run.steps import Plan, Seen, Unit
 
 if TYPE_CHECKING:
-    from headatlas.run.ray_worker import Job
+    from headatlas.run.ray_worker import WorkerJob
 
 __all__ = ["Ray", "require_ray"]
 
 #: in the atlas folder while its work is handed out
 _NAME = "exchange.id"
 
-#: how often a unit may lose its worker
+#: how often a step may lose its worker
 _LOST = 20
 #: seconds between two looks
 _LOOK = 0.5
@@ -72,20 +82,23 @@ class Ray:
     load: Mapping[str, Any] = field(default_factory=dict)
     handing_seconds: float = 30.0
 
-    def carry_out(self, request: Request, plan: Plan, out: Path, progress: Progress) -> None:
-        """See to it that all that was planned is in the atlas folder `out`."""
+    def carry_out(self, request: Any, out: Path, progress: Progress) -> None:
+        """Carry out the plan of a request into the atlas folder `out`."""
         ray = require_ray()
         if self.gpus is not None and self.gpus != int(self.gpus):
             raise RequestError("a worker takes whole GPUs: shared ones would change the numbers.")
+        model = self._model(request.model)
+        request = replace(request, model=model)
+        plan = request.plan(open_atlas(out) if Store.exists(out) else None)
         place = self.exchange or str(out.resolve() / "parts")
         place = place if "://" in place or "::" in place else str(Path(place).resolve())
         with gathering(out) as take, self._cluster(ray):
-            with _named(place, out) as exchange, self._pool(ray, request, str(out), exchange) as pool:
+            with _named(place, out) as exchange, self._pool(ray, request, out, exchange) as pool:
                 for stage in plan.stages:
                     exchange.publish(out)
-                    _stage(pool, plan.left(stage, out), exchange, take, out, progress)
+                    _stage(pool, plan.to_check(stage, out), exchange, take, out, progress)
             put_in_order(out, plan.runs)
-            for path in plan.passing:
+            for path in plan.temporary:
                 (out / path).unlink(missing_ok=True)
 
     @contextmanager
@@ -103,28 +116,30 @@ class Ray:
             else:
                 ray.init(address="local", include_dashboard=False, object_store_memory=100_000_000, **quiet)
         except (OSError, ValueError, RuntimeError) as error:
-            said = str(error).splitlines() or [type(error).__name__]
-            raise RequestError(f"no Ray cluster at {where or 'this machine'}: {said[0]}") from None
+            raise RequestError(f"no Ray cluster at {where or 'this machine'}: {first_line(error)}") from None
         try:
             yield
         finally:
             ray.shutdown()
 
-    def _pool(self, ray: Any, request: Request, out: str, exchange: Exchange) -> _Pool:
+    def _model(self, ref: ModelRef) -> ModelRef:
+        """How workers load the model: as the request says, changed by `load`."""
+        return model_ref(ref.source, **{**ref.options(), **self.load})
+
+    def _pool(self, ray: Any, request: Any, out: Path, exchange: Exchange) -> _Pool:
         import torch
 
-        from headatlas.run.ray_worker import Job
+        from headatlas.run.ray_worker import WorkerJob
 
         # as many threads as here: how numbers are added up depends on it
         threads = torch.get_num_threads()
-        load = {**request.load, **self.load}
-        job = Job(request, out, load, exchange.place, exchange.name, threads, self.handing_seconds)
+        job = WorkerJob(request, str(out), exchange.place, exchange.name, threads, self.handing_seconds)
         most = max((node.get("GPU", 0.0) for node in _machines(ray)), default=0.0)
         gpus = self.gpus
-        if gpus is None and self.load.get("device") == "cpu":
+        if gpus is None and request.model.device == "cpu":
             gpus = 0
         if gpus is None:
-            gpus = int(most) if self.load.get("device_map") else int(most > 0)
+            gpus = int(most) if request.model.device_map else int(most > 0)
         pool = _Pool(ray, job, {"CPU": 1.0 if gpus else float(threads), "GPU": float(gpus)})
         for name, need in pool.needs.items():
             most = max((node.get(name, 0.0) for node in _machines(ray)), default=0.0)
@@ -143,10 +158,10 @@ def _machines(ray: Any) -> list[dict[str, float]]:
 
 
 class _Pool:
-    """Workers, as many as the machines of the cluster hold; each has the model and takes one unit after the
+    """Workers, as many as the machines of the cluster hold; each has the model and takes one step after the
     other."""
 
-    def __init__(self, ray: Any, job: Job, needs: dict[str, float]) -> None:
+    def __init__(self, ray: Any, job: WorkerJob, needs: dict[str, float]) -> None:
         self.ray, self.job, self.needs = ray, job, needs
         self.board = ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote()
         self._kind = ray.remote(num_cpus=needs["CPU"], num_gpus=needs["GPU"])(_Worker)
@@ -168,7 +183,7 @@ class _Pool:
             for node in _machines(self.ray)
         )
 
-    def submit(self, units: deque[Unit]) -> Iterator[tuple[Any, Unit, Any]]:
+    def submit(self, steps: deque[Step]) -> Iterator[tuple[Any, Step, Any]]:
         """Units go to workers that wait for some; as many are started as there is room and work for."""
         starting = list(self._starting)
         ready = self.ray.wait(starting, num_returns=len(starting), timeout=0)[0] if starting else []
@@ -178,14 +193,14 @@ class _Pool:
                 self.ray.get(one)
                 self._idle.append(worker)
         there = len(self._starting) + len(self._idle) + len(self._busy)
-        waiting = len(units) - len(self._starting) - len(self._idle)
+        waiting = len(steps) - len(self._starting) - len(self._idle)
         for _ in range(min(self.room() - there, waiting)):
             worker = self._kind.remote()
             self._starting[worker.ready.remote()] = worker
-        while units and self._idle:
-            unit, worker = units.popleft(), self._idle.pop()
+        while steps and self._idle:
+            step, worker = steps.popleft(), self._idle.pop()
             self._busy.append(worker)
-            yield worker.carry_out.remote(self.job, unit, self.board), unit, worker
+            yield worker.carry_out.remote(self.job, step, self.board), step, worker
 
     def give_back(self, worker: Any, alive: bool = True) -> None:
         self._busy.remove(worker)
@@ -195,52 +210,52 @@ class _Pool:
 
 def _stage(
     pool: _Pool,
-    units: Sequence[Unit],
+    steps: Sequence[Step],
     exchange: Exchange,
     take: Callable[[Path], None],
     out: Path,
     progress: Progress,
 ) -> None:
-    ray, waiting = pool.ray, deque(units)
-    at_work: dict[Any, tuple[Unit, Any]] = {}
-    lost = dict.fromkeys((unit.name for unit in units), 0)
+    ray, waiting = pool.ray, deque(steps)
+    at_work: dict[Any, tuple[Step, Any]] = {}
+    lost = dict.fromkeys((step.name for step in steps), 0)
     said = False
 
-    def again(unit: Unit, why: str) -> None:
-        lost[unit.name] += 1
-        if lost[unit.name] > _LOST:
+    def again(step: Step, why: str) -> None:
+        lost[step.name] += 1
+        if lost[step.name] > _LOST:
             raise FitError(
-                f"{unit.name}: lost {_LOST + 1} times ({why}). What is finished is safe; --resume goes on."
+                f"{step.name}: lost {_LOST + 1} times ({why}). What is finished is safe; --resume goes on."
             )
-        progress.note(f"{unit.name}: {why}; it goes on elsewhere")
-        waiting.append(unit)
+        progress(Note(f"{step.name}: {why}; another worker continues it"))
+        waiting.append(step)
 
     while waiting or at_work:
-        at_work |= {one: (unit, worker) for one, unit, worker in pool.submit(waiting)}
+        at_work |= {one: (step, worker) for one, step, worker in pool.submit(waiting)}
         if not at_work:
             if not said and not pool.room():
                 said = True
-                progress.note("no machine of the cluster has room for a worker; waiting for one")
+                progress(Note("no machine of the cluster has room for a worker; waiting for one"))
             time.sleep(_START)
             continue
         ready, _ = ray.wait(list(at_work), timeout=_LOOK)
-        _look(pool, [unit.name for unit, _ in at_work.values()], len(waiting), len(units), progress)
+        _look(pool, [step.name for step, _ in at_work.values()], len(waiting), len(steps), progress)
         for one in ready:
-            unit, worker = at_work.pop(one)
+            step, worker = at_work.pop(one)
             try:
                 found = ray.get(one)
             except ray.exceptions.RayTaskError as error:  # ours, not the cluster's
-                raise FitError(f"{unit.name}: a worker failed: {_last_line(error)}") from error
+                raise FitError(f"{step.name}: a worker failed: {_last_line(error)}") from error
             except ray.exceptions.RayError:
                 pool.give_back(worker, alive=False)
-                again(unit, "its worker was lost")
+                again(step, "its worker was lost")
                 continue
             pool.give_back(worker)
             if "error" in found:
                 raise _error(found)
-            if not _take_over(unit, exchange, take, out):
-                again(unit, f"what it made did not arrive whole at {exchange.place}")
-    _look(pool, [], 0, len(units), progress)
+            if not _take_over(step, exchange, take, out):
+                again(step, f"what it made did not arrive whole at {exchange.place}")
+    _look(pool, [], 0, len(steps), progress)
 
 
 def _look(pool: _Pool, at_work: Sequence[str], waiting: int, total: int, progress: Progress) -> None:
@@ -249,50 +264,52 @@ def _look(pool: _Pool, at_work: Sequence[str], waiting: int, total: int, progres
     except pool.ray.exceptions.RayError:  # only what it shows is lost
         return
     for text in notes:
-        progress.note(text)
-    progress.units([one for one in seen if one.unit in at_work], total - len(at_work) - waiting, total)
+        progress(Note(text))
+    running = tuple(worker for worker in seen if worker.step in at_work)
+    progress(Workers(running, total - len(at_work) - waiting, total))
 
 
 class _Worker:
-    """A process of its own, with its GPUs, from the first unit to the last."""
+    """A process of its own, with its GPUs, from the first step to the last."""
 
     def ready(self) -> None: ...
 
-    def carry_out(self, job: Job, unit: Unit, board: Any) -> dict[str, Any]:
+    def carry_out(self, job: WorkerJob, step: Step, board: Any) -> dict[str, Any]:
         from headatlas.run.ray_worker import carry_out
 
-        def tell(seen: Seen, notes: list[str]) -> None:
-            board.tell.remote(seen, notes)
+        def tell(worker: Worker | None, notes: list[str]) -> None:
+            board.tell.remote(worker, notes)
 
-        return carry_out(job, unit, tell)
+        return carry_out(job, step, tell)
 
 
 class _Board:
     """What all workers are at. Lives in a process of its own."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Worker] = {}
         self._notes: dict[str, bool] = {}
 
-    def tell(self, seen: Seen, notes: list[str]) -> None:
-        self._seen[seen.unit] = seen
+    def tell(self, worker: Worker | None, notes: list[str]) -> None:
+        if worker is not None:
+            self._seen[worker.step] = worker
         for text in notes:
             self._notes.setdefault(text, True)
 
-    def read(self) -> tuple[list[Seen], list[str]]:
-        """What units are at, and the notes that nobody has read."""
+    def read(self) -> tuple[list[Worker], list[str]]:
+        """What steps are at, and the notes that nobody has read."""
         new = [text for text, is_new in self._notes.items() if is_new]
         self._notes = dict.fromkeys(self._notes, False)
         return list(self._seen.values()), new
 
 
-def _take_over(unit: Unit, exchange: Exchange, take: Callable[[Path], None], out: Path) -> bool:
-    """Is all that the unit was to make in the atlas now?"""
+def _take_over(step: Step, exchange: Exchange, take: Callable[[Path], None], out: Path) -> bool:
+    """Is all that the step was to make in the atlas now?"""
     with TemporaryDirectory(prefix="headatlas-") as name:
-        if not exchange.fetch(unit.name, Path(name)):
+        if not exchange.fetch(step.name, Path(name)):
             return False
         take(Path(name))
-    return not unit.makes or unit.is_done(out)
+    return not step.makes or step.is_made(out)
 
 
 @contextmanager
@@ -302,7 +319,7 @@ def _named(place: str, out: Path) -> Iterator[Exchange]:
     with suppress(FileNotFoundError):
         name = path.read_text(encoding="utf-8", errors="replace")
     exchange = Exchange(place, name if re.fullmatch("[0-9a-f]{32}", name) else uuid4().hex)
-    write_text(path, exchange.name)
+    write_whole(path, exchange.name)
     done = False
     try:
         yield exchange

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,60 +20,44 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from headatlas.atlas import Store
-from headatlas.core import HeadatlasError, StoreError
-from headatlas.method import Step
-from headatlas.model import Model, load_model
-from headatlas.run.effects import measure_effects
+from headatlas.core import Event, HeadatlasError, Note, StoreError, Update, Worker
+from headatlas.model import Model
+from headatlas.request.plan import Step
 from headatlas.run.exchange import Exchange
-from headatlas.run.executing import Request
-from headatlas.run.map_job import map_steps
-from headatlas.run.relations_job import relate_steps
-from headatlas.run.steps import Seen, Unit
-from headatlas.run.validate_job import validate_steps
+from headatlas.run.execute import carry_out as carry_out_stages
+from headatlas.run.execute import load_for_run
 
-__all__ = ["Job", "carry_out"]
+__all__ = ["WorkerJob", "carry_out"]
 
-#: told what a unit is at, and what is worth a sentence
-Tell = Callable[[Seen, list[str]], None]
+#: told what a worker is at (None: as before), and notes
+Tell = Callable[[Worker | None, list[str]], None]
 #: seconds between two signs of life
 _TELL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A request, as every worker gets it, with the name of the atlas, how the model is loaded, where results
-    go and under which name, how many of a CPU's cores a worker has, and how often it hands over."""
+class WorkerJob:
+    """A request, as every worker gets it, with the name of the atlas, where results go and under which name,
+    how many of a CPU's cores a worker has, and how often it hands over."""
 
-    request: Request
+    request: Any
     out: str
-    load: Mapping[str, Any]
     place: str
     name: str
     threads: int
     handing_seconds: float
 
 
-def _validate(model: Model, *, out: Path, resume: bool, **asked: Any) -> None:
-    validate_steps(out, model=model, **asked)
-
-
-CALLS: dict[str, Callable[..., Any]] = {
-    "map": map_steps,
-    "effects": measure_effects,
-    "relations": relate_steps,
-    "validate": _validate,
-}
-#: what this process has loaded: a worker carries out one unit after the other
+#: what this process has loaded: a worker carries out one step after the other
 _LOADED: dict[str, Model] = {}
 
 
-def carry_out(job: Job, unit: Unit, tell: Tell) -> dict[str, Any]:
-    """Do the steps of a unit. Gives nothing, or the sentence that stands against it."""
+def carry_out(job: WorkerJob, step: Step, tell: Tell) -> dict[str, Any]:
+    """Do the steps of a step. Gives nothing, or the sentence that stands against it."""
     began = time.monotonic()
     with _own_folder() as folder:
         try:
-            _do(job, unit, tell, folder)
+            _do(job, step, tell, folder)
         except HeadatlasError as error:  # about the atlas, not about a folder that nobody knows
             return {"error": type(error).__name__, "text": str(error).replace(str(folder), job.out)}
     return {"seconds": time.monotonic() - began}
@@ -81,7 +65,7 @@ def carry_out(job: Job, unit: Unit, tell: Tell) -> dict[str, Any]:
 
 @contextmanager
 def _own_folder() -> Iterator[Path]:
-    """A folder for this unit. Those of workers that were killed are removed: nobody holds their locks."""
+    """A folder for this step. Those of workers that were killed are removed: nobody holds their locks."""
     root = Path(gettempdir()) / f"headatlas-workers-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
     if root.is_symlink() or root.stat().st_uid != os.getuid():
@@ -102,64 +86,44 @@ def _own_folder() -> Iterator[Path]:
         held.release()
 
 
-def _do(job: Job, unit: Unit, tell: Tell, folder: Path) -> None:
+def _do(job: WorkerJob, step: Step, tell: Tell, folder: Path) -> None:
     torch.set_num_threads(job.threads)
     exchange = Exchange(job.place, job.name)
-    exchange.begin(unit.name, folder, unit.reads)
-    progress = _Telling(unit, tell, lambda: exchange.hand_over(unit.name, folder), job)
-    progress.say("loading the model")
-    asked = dict(job.request.asked)
-    if unit.tasks:
-        asked["tasks"] = [task for task in asked["tasks"] if task.name in unit.tasks]
-    asked |= {"out": folder, "resume": Store.exists(folder), "progress": progress}
-    CALLS[job.request.call](_model(job), only=unit.steps, **asked)
-    exchange.hand_over(unit.name, folder)
+    exchange.begin(step.name, folder, step.needs)
+    progress = _Telling(step.name, tell, lambda: exchange.hand_over(step.name, folder), job.handing_seconds)
+    progress(Update("loading the model", 0, 0))
+    request = job.request.only(step.subjects) if step.subjects else job.request
+    carry_out_stages(request, _model(job), folder, [[step]], progress)
+    exchange.hand_over(step.name, folder)
 
 
-def _model(job: Job) -> Model:
-    key = json.dumps([job.request.model, dict(job.load)], sort_keys=True, default=str)
+def _model(job: WorkerJob) -> Model:
+    key = json.dumps(job.request.model.options() | {"source": job.request.model.source}, sort_keys=True)
     if key not in _LOADED:
         _LOADED.clear()
-        _LOADED[key] = load_model(job.request.model, **job.load)
+        _LOADED[key] = load_for_run(job.request.model)
     return _LOADED[key]
 
 
 @dataclass(slots=True)
 class _Telling:
-    """Progress that is told to somebody else, and a chance to hand over what is new."""
+    """Progress that is told to the driver, and a chance to hand over what is new."""
 
-    unit: Unit
+    step: str
     tell: Tell
     hand_over: Callable[[], None]
-    job: Job
-    _seen: Seen = field(init=False)
+    handing_seconds: float
     _told: float = 0.0
     _handed: float = field(default_factory=time.monotonic)
 
-    def __post_init__(self) -> None:
-        self._seen = Seen(self.unit.name, "", 0, 0, os.getpid())
-
-    def say(self, what: str, done: int = 0, total: int = 0) -> None:
-        now = time.monotonic()
-        self._seen = Seen(self.unit.name, what, done, total, os.getpid())
-        if now - self._told >= _TELL or done == total:
-            self._told = now
-            self.tell(self._seen, [])
-        if now - self._handed >= self.job.handing_seconds:
-            self._handed = now
-            self.hand_over()
-
-    def stage(self, task: str, stage: str, sets: int, updates: int, done: int) -> None:
-        self.say(stage, done, updates)
-
-    def step(self, step: Step) -> None:
-        loss = "" if step.loss is None else f", loss {step.loss:.3f}"
-        self.say(f"{step.stage}{loss}", step.update, step.updates)
-
-    def heads(self, what: str, done: int, total: int) -> None:
-        self.say(what, done, total)
-
-    def note(self, text: str) -> None:
-        self.tell(self._seen, [text])
-
-    def units(self, running: Any, done: int, total: int) -> None: ...
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.tell(None, [event.text])
+        elif isinstance(event, Update):
+            now = time.monotonic()
+            if now - self._told >= _TELL or event.done == event.total:
+                self._told = now
+                self.tell(Worker(self.step, os.getpid(), event), [])
+            if now - self._handed >= self.handing_seconds:
+                self._handed = now
+                self.hand_over()

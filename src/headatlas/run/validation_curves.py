@@ -5,23 +5,20 @@ A curve is kept as soon as it is there; when all are, they are put together.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import ORDERS, SHARES, Atlas, Run, Store, note_path, slug, validation_name
+from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
+from headatlas.core import Progress, Update, identity_of, ranked
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
-from headatlas.run.fitter import Progress
+from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
 from headatlas.run.prepare import Prepared
-from headatlas.run.steps import Only, is_asked
 
-__all__ = ["ALL_CURVES", "curve_names", "curve_path", "curve_step", "measure_curves"]
+__all__ = ["measure_curves", "places_in_order"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM = 3
@@ -29,37 +26,21 @@ _ALGORITHM = 3
 _RANDOM = 20
 #: a ranking is made again without each of so many parts of its data, to see how much it varies
 _PARTS = 5
-#: curves that are not those of an order, and all of them
-_OFF, ALL_CURVES = ("off", "by_chance"), "all"
-
-
-def curve_step(task: str, part: str) -> str:
-    return f"curves of {task}: {part}"
-
-
-def _order_names(methods: Sequence[str]) -> list[str]:
-    return ["gating", *methods, "random"]
-
-
-def curve_names(methods: Sequence[str]) -> list[str]:
-    """All curves of a task for which these methods are compared with gating."""
-    return [*_order_names(methods), *_OFF]
 
 
 def measure_curves(
     model: Model,
     store: Store,
     atlas: Atlas,
-    run: Run,
     task: Prepared,
     methods: Sequence[str],
     draws: int,
     progress: Progress,
-    only: Only,
+    wanted: Collection[str],
 ) -> None:
-    """The curves that are asked for; when all are there, together."""
+    """The `wanted` curves of a task; `ALL_CURVES` puts them together."""
     name = task.name
-    seeds = atlas.seeds(name)
+    run, seeds = atlas.run(name), atlas.seeds(name)
     decides = {
         "algorithm": _ALGORITHM,
         "gating": run.identity,
@@ -74,7 +55,7 @@ def measure_curves(
         "device": model.device.type,
         "dtype": model.spec.dtype,
     }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))
     if note is not None and note[1].get("identity") == identity:
         return
@@ -85,21 +66,23 @@ def measure_curves(
         part: np.stack([_kept_and_dropped(order, counts, spec.shape, part == "random") for order in orders])
         for part, orders in rankings.items()
     }
-    parts |= dict(zip(_OFF, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True))
-    whole = is_asked(curve_step(name, ALL_CURVES), only)
-    asked = {part: gates for part, gates in parts.items() if whole or is_asked(curve_step(name, part), only)}
+    parts |= dict(
+        zip(OTHER_CURVES, _switched_off(atlas, name, seeds, counts, draws, spec.shape), strict=True)
+    )
+    whole = ALL_CURVES in wanted
+    asked = {part: gates for part, gates in parts.items() if whole or part in wanted}
     sizes = [gates[..., 0, 0].size for gates in asked.values()]
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for before, size, (part, gates) in zip(accumulate(sizes), sizes, asked.items(), strict=True):
 
         def told(done: int, all_sets: int, start: int = before - size, size: int = size) -> None:
             what = f"{name}: heads kept, taken away, switched off"
-            progress.heads(what, start + round(size * done / all_sets), sum(sizes))
+            progress(Update(what, start + round(size * done / all_sets), sum(sizes)))
 
         found[part] = _curve(model, store, task, part, gates, identity, told)
     if not whole:
         return
-    arrays = {part: found[part][0] for part in _OFF}
+    arrays = {part: found[part][0] for part in OTHER_CURVES}
     for side, part in enumerate(("keep", "drop")):
         arrays[part], arrays[f"{part}_right"] = (
             np.concatenate([found[method][kind][:, side] for method in rankings]) for kind in (0, 1)
@@ -114,7 +97,7 @@ def measure_curves(
     }
     store.write_note(validation_name(name), arrays, about)
     for part in parts:
-        store.drop_note(_curve_name(name, part))
+        store.drop_note(curve_name(name, part))
 
 
 def _labels(method: str, rankings: int) -> list[str]:
@@ -132,7 +115,7 @@ def _rankings(
 
     def by_scores(seeds: np.ndarray) -> list[int]:
         mean = scores.isel(seed=seeds).mean("seed")
-        return _order(mean["facilitation"].values, mean["interference"].values)
+        return places_in_order(mean["facilitation"].values, mean["interference"].values)
 
     count = scores.sizes["seed"]
     parts = _left_out(np.arange(count))
@@ -140,8 +123,8 @@ def _rankings(
     varied = {"gating": "seeds"}
     for method in methods:
         values, labels, varied[method] = _effect_samples(atlas, name, method)
-        orders = [_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
-        rankings[method] = [_order(atlas.importance(name, method).values), *orders]
+        orders = [places_in_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
+        rankings[method] = [places_in_order(atlas.importance(name, method).values), *orders]
     chance = np.random.default_rng(3)
     heads = rankings["gating"][0]
     rankings["random"] = [chance.permutation(heads).tolist() for _ in range(_RANDOM)]
@@ -186,15 +169,6 @@ def _kept_and_dropped(
     return np.stack([kept_only(order, counts, shape), 1 - kept_only(taken, counts, shape)])
 
 
-def curve_path(task: str, part: str) -> Path:
-    return note_path(Path(), _curve_name(task, part))
-
-
-def _curve_name(task: str, part: str) -> str:
-    """Of the note that keeps the curve until all are there."""
-    return slug(f"curve {task} {part}")
-
-
 def _curve(
     model: Model,
     store: Store,
@@ -205,7 +179,7 @@ def _curve(
     told: Callable[[int, int], None],
 ) -> tuple[np.ndarray, np.ndarray]:
     """([..., row], [..., row]): losses and hits of gate sets [..., layer, head]; kept in the store."""
-    name = _curve_name(task.name, part)
+    name = curve_name(task.name, part)
     note = store.read_note(name)
     if note is None or note[1].get("identity") != identity:
         found = evaluate_sets(model, task.held_out, gates.reshape(-1, *gates.shape[-2:]), progress=told)
@@ -224,26 +198,19 @@ def _switched_off(
     off = []
     for seed in seeds:
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
-        orders = [_order(scores[score].sel(seed=seed).values) for score in ORDERS]
+        orders = [places_in_order(scores[score].sel(seed=seed).values) for score in ORDERS]
         off.append([start * (1 - kept_only(order, counts, shape)) for order in orders])
     chance = np.random.default_rng(4)
     by_chance = []
     for draw in range(draws):
         seed = seeds[draw % len(seeds)]
-        order = chance.permutation(_order(scores["facilitation"].sel(seed=seed).values)).tolist()
+        order = chance.permutation(places_in_order(scores["facilitation"].sel(seed=seed).values)).tolist()
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
         by_chance.append(start * (1 - kept_only(order, counts, shape)))
     return np.array(off, dtype=np.float32), np.array(by_chance, dtype=np.float32)
 
 
-def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
-    """Places in the flat map by falling value (of equals by rising `then`, else by lot); no place without a
-    head.
-
-    Many gates rest at the bound, so that many scores are the same: by place, whole layers would come first.
-    """
-    flat = values.ravel()
-    second = np.zeros_like(flat) if then is None else then.ravel()
-    lot = np.random.default_rng(6).permutation(len(flat))
-    there = np.flatnonzero(~np.isnan(flat))
-    return [int(place) for place in there[np.lexsort((lot[there], second[there], -flat[there]))]]
+def places_in_order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
+    """The places in the flat map of heads by falling value, of equals by rising `then`, else by lot."""
+    width = values.shape[1]
+    return [head.layer * width + head.head for head in ranked(values, then, ties="lot")]

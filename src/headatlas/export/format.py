@@ -1,0 +1,127 @@
+"""Formats in which an atlas leaves for other programs, and the request to write one: `ExportRequest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headatlas.atlas import Atlas, open_atlas
+from headatlas.core import ModelRef, RequestError
+from headatlas.core.registry import Registry
+from headatlas.request.map_request import given_options
+from headatlas.request.origin import model_ref, recorded_model, task_from_json, task_to_json
+from headatlas.request.validate_request import gated_tasks
+from headatlas.task import Task
+
+__all__ = ["FORMATS", "ExportFormat", "ExportRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """A format is a value: modules in this folder and plugins provide it in their list `PROVIDES`.
+
+    `options` is a frozen dataclass with `of(**given)`, `names()` and `to_json()`. `check(atlas, task,
+    options)` refuses what can be refused without a model. `write(request, atlas, model)` writes
+    `request.out`, a path that does not exist, and returns what to tell the user: a value with `to_json()`
+    and `lines()`. A format that needs no model gets None for it.
+    """
+
+    name: str
+    summary: str
+    options: type[Any]
+    write: Callable[..., Any]
+    check: Callable[[Atlas, str, Any], None] | None = None
+    needs_model: bool = False
+
+
+FORMATS = Registry("export format", ExportFormat, "headatlas.export", "headatlas.exports", ["checkpoint"])
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """What the atlas knows of a task, written to `out` in one of `FORMATS`."""
+
+    kind: ClassVar[str] = "export"
+
+    folder: Path
+    model: ModelRef
+    task: Task
+    out: Path
+    format: str
+    options: Any
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path,
+        task: str | Path | Task | None,
+        out: str | Path,
+        *,
+        format: str = "checkpoint",  # noqa: A002
+        model: Any = None,
+        trust_code: bool = False,
+        load: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> ExportRequest:
+        """Without `task` the only one that was gated; the model as the atlas remembers it."""
+        chosen = FORMATS[format]
+        given = given_options(**options)
+        allowed = chosen.options.names()
+        for name in given:
+            if name not in allowed:
+                raise RequestError(
+                    f"{name!r} is not an option of {chosen.name}; it has {', '.join(allowed)}."
+                )
+        settings = chosen.options.of(**given)
+        path = Path(out)
+        if path.exists() or path.is_symlink():
+            raise RequestError(f"{path} already exists; choose a new folder or file.")
+        atlas = open_atlas(folder)
+        tasks, _ = gated_tasks(atlas, () if task is None else [task], trust_code=trust_code)
+        if len(tasks) > 1:
+            names = ", ".join(found.name for found in tasks)
+            raise RequestError(f"the atlas has several tasks; choose one with --task: {names}.")
+        if chosen.check is not None:
+            chosen.check(atlas, tasks[0].name, settings)
+        given_load = {
+            "dtype": "auto",
+            **{key: value for key, value in (load or {}).items() if value is not None},
+        }
+        if model is not None and str(model) == atlas.spec.name:
+            given_load.setdefault("revision", atlas.spec.revision)
+        ref = recorded_model(atlas, **given_load) if model is None else model_ref(model, **given_load)
+        return cls(Path(folder), ref, tasks[0], path, chosen.name, settings)
+
+    def write(self, model: Any = None) -> Any:
+        """Write it, with a model that is loaded already or as the request says."""
+        chosen = FORMATS[self.format]
+        loaded = None
+        if chosen.needs_model:
+            from headatlas.run.execute import load_for_run
+
+            loaded = load_for_run(self.model if model is None else model)
+        return chosen.write(self, open_atlas(self.folder), loaded)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "folder": str(self.folder),
+            "model": self.model.to_json(),
+            "task": task_to_json(self.task),
+            "out": str(self.out),
+            "format": self.format,
+            "options": self.options.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ExportRequest:
+        return cls(
+            Path(data["folder"]),
+            ModelRef.from_json(data["model"]),
+            task_from_json(data["task"]),
+            Path(data["out"]),
+            data["format"],
+            FORMATS[data["format"]].options.of(**data["options"]),
+        )

@@ -1,0 +1,104 @@
+"""A method is a value: its name, its options, and the function that computes its numbers.
+
+Modules directly in this folder declare methods in their list `PROVIDES`; plugins name such a module in an
+entry point of the group `headatlas.methods`. Neither imports torch before a method is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+from headatlas.core import RequestError, require_whole
+from headatlas.core.registry import Registry
+
+__all__ = ["METHODS", "EffectOptions", "Method"]
+
+
+@dataclass(frozen=True)
+class EffectOptions:
+    """Options of a method that gives one number per head: each seed draws `items` training items.
+
+    A method with other options subclasses this. `MOST` maps the names of counts to the largest allowed.
+    """
+
+    MOST: ClassVar[Mapping[str, int]] = {"seeds": 1000, "items": 100_000}
+
+    seeds: int = 1
+    items: int = 32
+
+    def __post_init__(self) -> None:
+        for name, most in self.MOST.items():
+            object.__setattr__(self, name, require_whole(name, getattr(self, name), 1, most))
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """The options as given, the others at their defaults."""
+        return cls(**given)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The options that can be given."""
+        return [option.name for option in fields(cls)]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to ask what heads do to a task.
+
+    It either measures or fits. `measure(model, rows, *, options, seed, progress)` returns `HeadEffects`, a
+    number per head. With `decide(rows)`, which sees all rows that a seed may draw, `measure` also takes its
+    result as `decided`; it is stored, and numbers depend on it. `remark(rows)` may explain that decision.
+
+    `fit(model, rows, options, stage, sets, finished, name)` returns a `GateFit` of the gate sets (seed, fit)
+    of one of the `stages` (stage -> its fits); `finished(seed, fit)` gives the logits of an earlier stage.
+
+    `constants` are settings of the code that numbers depend on. Raise `version` when the same request gives
+    other numbers than before.
+
+    `label`, `unit` and `summary` are stored with the results, so an atlas opens without the plugin that made
+    it.
+    """
+
+    name: str
+    label: str
+    summary: str
+    options: type[Any]
+    measure: Callable[..., Any] | None = None
+    decide: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
+    remark: Callable[[Sequence[Any]], str] | None = None
+    fit: Callable[..., Any] | None = None
+    stages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 2
+    unit: str = "nats"
+    aliases: tuple[str, ...] = ()
+
+    def options_of(self, given: Mapping[str, Any]) -> Any:
+        """The options; `given` holds only those that the user gave."""
+        allowed = self.options.names()
+        for name in given:
+            if name not in allowed:
+                raise RequestError(f"{name!r} is not an option of {self.name}; it has {', '.join(allowed)}.")
+        return self.options.of(**given)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What an atlas keeps of the method."""
+        return {"label": self.label, "unit": self.unit, "summary": self.summary}
+
+
+METHODS = Registry(
+    "method",
+    Method,
+    "headatlas.method",
+    "headatlas.methods",
+    first=(
+        "gating", "ablate-zero", "ablate-mean", "ablate-resample", "attribute-gradient",
+        "attribute-integrated", "mediate",
+    ),
+)  # fmt: skip

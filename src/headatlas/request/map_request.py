@@ -1,0 +1,286 @@
+"""Requests that fit gates or measure effects: `MapRequest`, `ContrastRequest`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
+from headatlas.core import ModelRef, RequestError, require_whole
+from headatlas.method.gating import GatingSettings, resolve
+from headatlas.method.method import METHODS
+from headatlas.request.origin import (
+    absolute_task,
+    model_ref,
+    recorded_model,
+    recorded_task,
+    task_from_json,
+    task_to_json,
+)
+from headatlas.request.plan import Plan, Step, seed_blocks, seeds_text
+from headatlas.task import Task, load_task
+
+__all__ = ["ContrastRequest", "MapRequest", "contrast_name", "distinct_tasks", "given_options"]
+
+#: the stage of a contrast, and what is fitted in it
+CONTRAST_STAGES = {"contrast": ("retain",)}
+
+
+@dataclass(frozen=True, slots=True)
+class MapRequest:
+    """Maps of tasks by one method. `given` are the options as the user gave them."""
+
+    kind: ClassVar[str] = "map"
+    job: ClassVar[str] = "headatlas.run.map_job:MapJob"
+
+    model: ModelRef
+    tasks: tuple[Task, ...]
+    method: str
+    options: Any
+    given: Mapping[str, Any]
+    max_tokens: int | None = None
+    #: seconds between two checkpoints of a fit; numbers do not depend on it
+    checkpoint_seconds: float = field(default=30.0, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        tasks: str | Path | Task | Sequence[str | Path | Task],
+        method: str = "gating",
+        *,
+        max_tokens: int | None = None,
+        trust_code: bool = False,
+        checkpoint_seconds: float = 30.0,
+        load: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> MapRequest:
+        """`load` are options of `load_model` for a model given by name, by default in dtype "fast"."""
+        chosen = METHODS[method]
+        given = given_options(**options)
+        return cls(
+            model_ref(model, **{"dtype": "fast", **(load or {})}),
+            _readable(distinct_tasks(tasks, trust_code=trust_code)),
+            chosen.name,
+            chosen.options_of(given),
+            given,
+            _checked_tokens(max_tokens),
+            checkpoint_seconds,
+        )
+
+    @classmethod
+    def resumed(
+        cls,
+        folder: str | Path,
+        model: Any = None,
+        tasks: Sequence[str | Path | Task] | None = None,
+        method: str = "gating",
+        *,
+        max_tokens: int | None = None,
+        trust_code: bool = False,
+        load: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> MapRequest:
+        """Continue an atlas: without `model` and `tasks` those that it remembers. Options that are not given
+        are those of the tasks that it has already."""
+        atlas = open_atlas(folder)
+        runs = {task: run for (name, task), run in atlas.runs.items() if name == METHODS[method].name}
+        if tasks is None and not runs:
+            raise RequestError(f"{folder} has no task mapped by {method}; give one with --task.")
+        chosen = [
+            _recorded(runs[task], trust_code)
+            if isinstance(task, str) and task in runs
+            else load_task(task, trust_code=trust_code)
+            for task in (runs if tasks is None else tasks)
+        ]
+        given = given_options(max_tokens=max_tokens, **options)
+        earlier = [run for name, run in runs.items() if name in {task.name for task in chosen}]
+        stored = [
+            {name: value for name, value in _given(run).items() if name not in given} for run in earlier
+        ]
+        if any(settings != stored[0] for settings in stored):
+            raise RequestError(
+                "these tasks were mapped with different options; continue them one by one (--task), or "
+                "give the options."
+            )
+        given |= stored[0] if stored else {}
+        load = {name: value for name, value in (load or {}).items() if value is not None}
+        dtypes = {str(run.settings.get("decides", {}).get("dtype", "fast")) for run in earlier}
+        load.setdefault("dtype", dtypes.pop() if len(dtypes) == 1 else "fast")
+        request = cls.of(model, chosen, method, load=load, **given)
+        return replace(request, model=recorded_model(atlas, **load)) if model is None else request
+
+    def only(self, subjects: Sequence[str]) -> MapRequest:
+        """The same request for some of its tasks."""
+        return replace(self, tasks=tuple(task for task in self.tasks if task.name in subjects))
+
+    def plan(self, atlas: Atlas | None = None) -> Plan:
+        """A step for each task and block of seeds that are fitted together, or each seed that is measured."""
+        method = METHODS[self.method]
+        seeds = range(self.options.seeds)
+        blocks = list(seed_blocks(seeds)) if method.stages else [(seed,) for seed in seeds]
+        stage = [
+            _step(method.name, task.name, block, method.stages) for task in self.tasks for block in blocks
+        ]
+        return Plan([stage], [(self.method, task.name) for task in self.tasks])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "model": self.model.to_json(),
+            "tasks": [task_to_json(task) for task in self.tasks],
+            "method": self.method,
+            "options": dict(self.given),
+            "max_tokens": self.max_tokens,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MapRequest:
+        ref = ModelRef.from_json(data["model"])
+        tasks = [task_from_json(task) for task in data["tasks"]]
+        request = cls.of(None, tasks, data["method"], max_tokens=data["max_tokens"], **data["options"])
+        return replace(request, model=ref)
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastRequest:
+    """Gates that keep the task `retain` and destroy the task `forget`."""
+
+    kind: ClassVar[str] = "contrast"
+    job: ClassVar[str] = "headatlas.run.contrast_job:ContrastJob"
+
+    model: ModelRef
+    retain: Task
+    forget: Task
+    options: GatingSettings
+    given: Mapping[str, Any]
+    max_tokens: int | None = None
+    checkpoint_seconds: float = field(default=30.0, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        retain: str | Path | Task,
+        forget: str | Path | Task,
+        *,
+        max_tokens: int | None = None,
+        trust_code: bool = False,
+        checkpoint_seconds: float = 30.0,
+        load: Mapping[str, Any] | None = None,
+        preset: str | None = None,
+        seeds: int | None = None,
+        updates: int | None = None,
+        batch: int | None = None,
+    ) -> ContrastRequest:
+        """As `MapRequest.of`; both tasks are fitted with the schedule of the free stage."""
+        given = given_options(preset=preset, seeds=seeds, updates=updates, batch=batch)
+        settings = resolve(**given)
+        kept, forgotten = (absolute_task(load_task(task, trust_code=trust_code)) for task in (retain, forget))
+        if kept.name == forgotten.name:
+            raise RequestError(f"retain and forget are both {kept.name!r}; a contrast needs two tasks.")
+        _readable([kept, forgotten])
+        return cls(
+            model_ref(model, **{"dtype": "fast", **(load or {})}),
+            kept,
+            forgotten,
+            replace(settings, pressed=settings.free),
+            given,
+            _checked_tokens(max_tokens),
+            checkpoint_seconds,
+        )
+
+    @property
+    def name(self) -> str:
+        """What the contrast is called in an atlas."""
+        return contrast_name(self.retain.name, self.forget.name)
+
+    def only(self, subjects: Sequence[str]) -> ContrastRequest:
+        return self
+
+    def plan(self, atlas: Atlas | None = None) -> Plan:
+        """A step for each block of seeds that are fitted together."""
+        blocks = seed_blocks(range(self.options.seeds))
+        stage = [_step("contrast", self.name, block, CONTRAST_STAGES) for block in blocks]
+        return Plan([stage], [("contrast", self.name)])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "model": self.model.to_json(),
+            "tasks": [task_to_json(task) for task in (self.retain, self.forget)],
+            "options": dict(self.given),
+            "max_tokens": self.max_tokens,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ContrastRequest:
+        tasks = [task_from_json(task) for task in data["tasks"]]
+        request = cls.of(None, *tasks, max_tokens=data["max_tokens"], **data["options"])
+        return replace(request, model=ModelRef.from_json(data["model"]))
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    """The options that a user gave, as plain values that JSON can hold."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+
+
+def contrast_name(retain: str, forget: str) -> str:
+    return f"{retain} without {forget}"
+
+
+def distinct_tasks(
+    tasks: str | Path | Task | Sequence[str | Path | Task], *, trust_code: bool = False
+) -> list[Task]:
+    """The tasks, no two of one name."""
+    listed = list(tasks) if isinstance(tasks, Iterable) and not isinstance(tasks, str) else [tasks]
+    chosen = [absolute_task(load_task(task, trust_code=trust_code)) for task in listed]
+    names = [task.name for task in chosen]
+    if not names:
+        raise RequestError("no task is given.")
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"two tasks are named {name!r}; each needs a name of its own.")
+    return chosen
+
+
+def _given(run: Run) -> dict[str, Any]:
+    """The options of an earlier run as its user gave them."""
+    return given_options(**{"max_tokens": run.request.get("max_tokens"), **run.settings.get("given", {})})
+
+
+def _recorded(run: Run, trust_code: bool) -> Task:
+    task = recorded_task(run, trust_code=trust_code)
+    if task is None:
+        raise RequestError(f"{run.task}: its file is not known or has moved; give it with --task.")
+    return task
+
+
+def _readable(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    for task in tasks:
+        task.require_readable()
+    return tuple(tasks)
+
+
+def _checked_tokens(max_tokens: int | None) -> int | None:
+    if max_tokens is None:
+        return None
+    return require_whole("max_tokens", max_tokens, 2, 1_000_000_000)  # a prompt and a target need one each
+
+
+def _step(method: str, task: str, seeds: tuple[int, ...], stages: Mapping[str, tuple[str, ...]]) -> Step:
+    """A block of seeds of a method that fits gates, or one seed of a method that measures effects."""
+    if not stages:
+        path = record_path(EffectMap, method, task, seed=seeds[0])
+        name = f"{task}: {method}" + (f", seed {seeds[0]}" if seeds[0] else "")
+        return Step(name, (task,), seeds, makes=(path,), reads=(path.parent,))
+    fits = [fit for names in stages.values() for fit in names]
+    makes = tuple(record_path(Fit, method, task, seed=seed, fit=fit) for seed in seeds for fit in fits)
+    work = tuple(work_path(method, task, stage) for stage in stages)
+    prefix = task if method == "gating" else f"{task}: {method}"
+    return Step(
+        f"{prefix}, {seeds_text(seeds)}", (task,), seeds, makes=makes, work=work, reads=(makes[0].parent,)
+    )

@@ -1,0 +1,127 @@
+"""Where the model and the tasks of an atlas are: found again from what its runs remember."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headatlas.atlas import Atlas, Run
+from headatlas.core import ModelRef, RequestError, TaskError, UnknownNameError
+from headatlas.task import Task, TaskSpec, builtin_relations, load_task
+
+__all__ = [
+    "absolute_task",
+    "model_ref",
+    "recorded_model",
+    "recorded_task",
+    "task_from_json",
+    "task_to_json",
+]
+
+
+def model_ref(model: Any, **load: Any) -> ModelRef:
+    """The model that a user names, with the `load_model` options given; or one that is loaded already.
+
+    A path becomes absolute, because a worker or a later command starts elsewhere.
+    """
+    if not isinstance(model, str | os.PathLike):
+        return ModelRef(None)
+    from headatlas.model.embedded import EMBEDDED
+
+    source = os.fspath(model)
+    if not source:
+        raise RequestError("the name of the model is empty; give a name, a folder or a file.")
+    try:
+        path = Path(source).expanduser()
+        if source not in EMBEDDED and path.exists():
+            source = str(path.resolve())
+    except (OSError, RuntimeError):  # far too long, or in the home of nobody: loading it says so
+        pass
+    given = {name: value for name, value in load.items() if value is not None}
+    known = ModelRef.__slots__[1:]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("option of a model that is given by name", name, known)
+    if "dtype" in given:
+        given["dtype"] = str(given["dtype"]).removeprefix("torch.")
+    if "device" in given:
+        given["device"] = str(given["device"])
+    return ModelRef(source, **given)
+
+
+def recorded_model(atlas: Atlas, **load: Any) -> ModelRef:
+    """The model that the atlas was made of: where its latest run found it, else by its name. Options that
+    are not given are those of that run; whether to run the model's own code is never read from an atlas."""
+    refs = [run.request["model"] for run in atlas.runs.values() if "model" in run.request]
+    ref = ModelRef.from_json(refs[-1]) if refs else ModelRef(None)
+    source = ref.source
+    if source is None or (_is_path(source) and not Path(source).exists()):
+        source, ref = atlas.spec.name, ModelRef(None, revision=atlas.spec.revision)
+    kept = {"device_map": ref.device_map, "revision": ref.revision}
+    return model_ref(source, **{**kept, **{name: value for name, value in load.items() if value is not None}})
+
+
+def _is_path(source: str) -> bool:
+    return Path(source).is_absolute()
+
+
+def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:
+    """The task of a run, as the run remembers it, else the built-in one of its name. None if nothing says
+    where it is, or if its file is gone.
+
+    A task that has changed is found all the same: the content hash of its items shows that later.
+    """
+    for data in run.request.get("tasks", ()):
+        try:
+            task = task_from_json(data, trust_code=trust_code)
+        except (KeyError, TypeError, TaskError, UnknownNameError):
+            return None
+        if task.name == run.task:
+            if _has_moved(task):
+                return None
+            task.require_readable()
+            return task
+    return _built_in(run.task)
+
+
+def _has_moved(task: Task) -> bool:
+    """True if the file that the task is read from is gone."""
+    if _is_built_in(task):
+        return False
+    if task.spec.kind in ("file", "relation"):
+        name = str(task.spec.source[task.spec.kind])
+        return name not in builtin_relations() and not (task.folder / name).is_file()
+    return not task.folder.is_dir()
+
+
+def absolute_task(task: Task) -> Task:
+    """The task with a folder that does not depend on the working directory: a worker has another one."""
+    return task if _is_built_in(task) else replace(task, folder=task.folder.resolve())
+
+
+def task_to_json(task: Task) -> dict[str, Any]:
+    """What it takes to read the task again, without the permission to run its code."""
+    if _is_built_in(task):
+        return {"name": task.name}
+    return {"name": task.name, "spec": task.spec.to_json(), "folder": str(task.folder.resolve())}
+
+
+def _is_built_in(task: Task) -> bool:
+    return replace(task, trust_code=False) == _built_in(task.name)
+
+
+def task_from_json(data: Mapping[str, Any], *, trust_code: bool = False) -> Task:
+    if "spec" not in data:
+        return load_task(str(data["name"]))
+    spec = {name: value for name, value in data["spec"].items() if name != "kind"}
+    return Task(TaskSpec.from_mapping(spec, "the atlas"), Path(data["folder"]), trust_code)
+
+
+def _built_in(name: str) -> Task | None:
+    try:
+        return load_task(name)
+    except (UnknownNameError, TaskError):
+        return None

@@ -1,0 +1,275 @@
+"""A request that measures what the maps of an atlas are worth: `ValidateRequest`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from headatlas.atlas import Atlas, EffectMap, note_path, open_atlas, record_path
+from headatlas.core import AtlasError, ModelRef, RequestError, UnknownNameError, require_whole, slug
+from headatlas.method.method import METHODS, EffectOptions
+from headatlas.request.map_request import distinct_tasks
+from headatlas.request.origin import model_ref, recorded_model, recorded_task, task_from_json, task_to_json
+from headatlas.request.plan import Plan, Step
+from headatlas.task import Task
+
+__all__ = [
+    "ALL_CURVES",
+    "OTHER_CURVES",
+    "ValidateRequest",
+    "compared_methods",
+    "curve_name",
+    "effect_methods",
+    "gated_tasks",
+    "has_effects",
+    "mapped_dtype",
+    "require_dtype",
+]
+
+#: held-out items, and random orders that heads are switched off in
+HELD_OUT, DRAWS = 48, 40
+#: seeds that a half of the items can have; those of the other half begin there
+MOST_RETESTS = 1000
+#: dtypes whose outcome is known only when the model is loaded
+_OPEN_DTYPES = ("auto", "fast", "int8", "int4")
+#: curves that are not those of an order of heads; and all of them together
+OTHER_CURVES, ALL_CURVES = ("off", "by_chance"), "all"
+_NOT_FOUND = (
+    "its file is not known or has moved; give the file that it was mapped from with --task (relation:FILE "
+    "for a relation), and all others that are to be validated."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateRequest:
+    """The maps of these tasks compared with those of `methods`, on held-out items."""
+
+    kind: ClassVar[str] = "validate"
+    job: ClassVar[str] = "headatlas.run.validate_job:ValidateJob"
+
+    model: ModelRef
+    tasks: tuple[Task, ...]
+    methods: tuple[str, ...]
+    items: int
+    draws: int
+    retest: int
+    effect_items: int
+    #: gated tasks of the atlas that nothing says where to find
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path | Atlas,
+        *,
+        model: Any = None,
+        tasks: Sequence[str | Path | Task] = (),
+        methods: Sequence[str] | None = None,
+        items: int = HELD_OUT,
+        draws: int = DRAWS,
+        retest: int = 1,
+        effect_items: int = EffectOptions.items,
+        trust_code: bool = False,
+        load: Mapping[str, Any] | None = None,
+    ) -> ValidateRequest:
+        """All gated tasks that can be found if none is given, and all methods; the model as the atlas
+        remembers it, in the dtype of the gates."""
+        atlas = folder if isinstance(folder, Atlas) else open_atlas(folder)
+        for name, value, least, most in (
+            ("items", items, 2, 10_000),
+            ("draws", draws, 1, 10_000),
+            ("retest", retest, 0, MOST_RETESTS),
+        ):
+            require_whole(name, value, least, most)
+        EffectOptions(1, effect_items)
+        given = effect_methods() if methods is None else methods
+        wanted = tuple(METHODS[name].name for name in given if name != "gating")
+        for name in wanted:
+            if METHODS[name].measure is None:
+                raise UnknownNameError("method that gives one number per head", name, effect_methods())
+        chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code)
+        names = [task.name for task in chosen]
+        load = {name: value for name, value in (load or {}).items() if value is not None}
+        if model is None or isinstance(model, str | Path):
+            if "dtype" not in load:
+                load["dtype"] = mapped_dtype(atlas, names)
+            elif load["dtype"] not in _OPEN_DTYPES:
+                require_dtype(atlas, names, wanted, str(load["dtype"]).removeprefix("torch."))
+            if model is not None and str(model) == atlas.spec.name:
+                load.setdefault("revision", atlas.spec.revision)
+        ref = recorded_model(atlas, **load) if model is None else model_ref(model, **load)
+        return cls(ref, tuple(chosen), wanted, items, draws, retest, effect_items, left_out)
+
+    def only(self, subjects: Sequence[str]) -> ValidateRequest:
+        """The same request for some of its tasks."""
+        return replace(self, tasks=tuple(task for task in self.tasks if task.name in subjects))
+
+    def plan(self, atlas: Atlas | None = None) -> Plan:
+        """Effects of the methods that are compared, and fits on two halves; then the curves of every order;
+        then all curves of a task together."""
+        assert atlas is not None
+        first: list[Step] = []
+        curves: list[Step] = []
+        last: list[Step] = []
+        temporary: list[Path] = []
+        runs: list[tuple[str, str]] = []
+        for task in self.tasks:
+            name, subject = task.name, (task.name,)
+            compared = compared_methods(atlas, name, self.methods)
+            for method in compared:
+                if not has_effects(atlas, method, name):
+                    makes = (record_path(EffectMap, method, name, seed=0),)
+                    first.append(Step(f"{name}: {method}", subject, part=f"effects {method}", makes=makes))
+            halves = "ab" if self.retest else ""
+            first += [
+                Step(f"{name}: half {half} of its items", subject, part=f"half {half}") for half in halves
+            ]
+            parts = ["gating", *compared, "random", *OTHER_CURVES]
+            curves += [Step(f"curves of {name}: {part}", subject, part=f"curve {part}") for part in parts]
+            last.append(Step(f"curves of {name}: {ALL_CURVES}", subject, part=f"curve {ALL_CURVES}"))
+            runs += [(method, name) for method in [*compared, *(f"retest-{half}" for half in halves)]]
+            temporary += [note_path(curve_name(name, part)) for part in parts]
+        return Plan([stage for stage in (first, curves, last) if stage], runs, temporary)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "model": self.model.to_json(),
+            "tasks": [task_to_json(task) for task in self.tasks],
+            "methods": list(self.methods),
+            "items": self.items,
+            "draws": self.draws,
+            "retest": self.retest,
+            "effect_items": self.effect_items,
+            "left_out": list(self.left_out),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ValidateRequest:
+        counts = {name: data[name] for name in ("items", "draws", "retest", "effect_items")}
+        tasks = tuple(task_from_json(task) for task in data["tasks"])
+        methods, left_out = tuple(data["methods"]), tuple(data["left_out"])
+        return cls(ModelRef.from_json(data["model"]), tasks, methods, left_out=left_out, **counts)
+
+
+def effect_methods() -> list[str]:
+    """The methods that give one number per head."""
+    return [name for name, method in METHODS.items() if method.measure is not None]
+
+
+def curve_name(task: str, part: str) -> str:
+    """The note that keeps a curve until all curves of the task are there."""
+    return slug(f"curve {task} {part}")
+
+
+def gated_tasks(
+    atlas: Atlas, tasks: Sequence[str | Path | Task] = (), *, trust_code: bool = False
+) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks of an atlas that were gated to the end, found again, and the names of those that nothing
+    says where to find; or those of `tasks` alone, all of which must be among them."""
+    for task in tasks:
+        name = task.name if isinstance(task, Task) else str(task)
+        if name in atlas.imported and name not in atlas.tasks:
+            raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
+    if not atlas.tasks:
+        raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+    imported = {name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts}
+    if tasks:
+        chosen = [_gated_task(atlas, task, trust_code) for task in tasks]
+        for task in chosen:
+            if task.name in imported:
+                raise AtlasError(f"{task.name!r} was imported: there are no items to measure it on.")
+        return distinct_tasks(chosen), ()
+    found = {
+        name: recorded_task(atlas.run(name), trust_code=trust_code)
+        for name in atlas.tasks
+        if name not in imported
+    }
+    missing = tuple(name for name, task in found.items() if task is None)
+    chosen = [task for task in found.values() if task is not None]
+    if not found:
+        raise AtlasError(f"{', '.join(sorted(imported))} was imported: there are no items to measure it on.")
+    if not chosen:
+        raise RequestError(f"{', '.join(missing)}: {_NOT_FOUND}")
+    return chosen, missing
+
+
+def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task:
+    """A task of the atlas: by its name there, or as the user finds it."""
+    if isinstance(task, str) and task in atlas.tasks:
+        if "imported_from" in atlas.run(task).task_facts:
+            raise AtlasError(f"{task!r} was imported: there are no items to measure it on.")
+        known = recorded_task(atlas.run(task), trust_code=trust_code)
+        if known is None:
+            raise RequestError(f"{task}: {_NOT_FOUND}")
+        return known
+    name = str(task)
+    try:
+        chosen = distinct_tasks([task], trust_code=trust_code)[0]
+    except UnknownNameError:
+        raise UnknownNameError("gated task in this atlas", name, atlas.tasks) from None
+    if chosen.name not in atlas.tasks:
+        raise UnknownNameError("gated task in this atlas", chosen.name, atlas.tasks)
+    return chosen
+
+
+def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
+    """The dtype that the gates of these tasks were fitted in; refused if there are several."""
+    fitted = {task: str(atlas.run(task).settings.get("decides", {}).get("dtype", "fast")) for task in tasks}
+    if len(set(fitted.values())) > 1:
+        listed = ", ".join(f"{task} in {dtype}" for task, dtype in fitted.items())
+        raise RequestError(
+            f"these tasks were fitted in different dtypes ({listed}); give tasks of one dtype (--task), or "
+            "validate gating alone (--method gating, methods=[]) and give the dtype to measure in (--dtype, "
+            "or a loaded model)."
+        )
+    return next(iter(fitted.values()), "fast")
+
+
+def compared_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
+    """The methods asked for and those that were compared before: earlier results are not lost."""
+    before = atlas.validation(task).named() if task in atlas.validated else []
+    known = [method for method in before if method in atlas.methods(task) and method != "gating"]
+    return [method for method in effect_methods() if method in {*wanted, *known}]
+
+
+def has_effects(atlas: Atlas, method: str, task: str) -> bool:
+    """True if the atlas has effects that can be compared with the gates, of however many items.
+
+    They must have been measured by this version of the method, with the weights, in the dtype and with the
+    items of the gates; others are refused. The records alone decide, so a plan and a worker agree.
+    """
+    if method not in atlas.methods(task):
+        return False
+    effects, gating = (atlas.run(task, name).settings.get("decides", {}) for name in (method, "gating"))
+    differing = [key for key in ("dtype", "weights", "tasks") if effects.get(key) != gating.get(key)]
+    differing += ["algorithm"] if effects.get("algorithm") != METHODS[method].version else []
+    if differing:
+        why = {
+            "algorithm": "by another version of headatlas, whose numbers differ",
+            "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
+            "weights": "with other weights than its gates",
+            "tasks": "with other items or tokens than its gates",
+        }[differing[0]]
+        raise AtlasError(
+            f"{task}: the effects of {method} were measured {why}, so they cannot be compared; validate "
+            "other methods (--method), or map both in one dtype into a new atlas."
+        )
+    return True
+
+
+def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dtype: str) -> None:
+    """Refuse a dtype in which effects would be measured that cannot be compared with the gates of a task."""
+    for task in tasks:
+        missing = [
+            name for name in compared_methods(atlas, task, methods) if not has_effects(atlas, name, task)
+        ]
+        fitted = atlas.run(task).settings.get("decides", {}).get("dtype", dtype)
+        if missing and fitted != dtype:
+            raise RequestError(
+                f"{task}: its gates were fitted in {fitted} and the model is loaded in {dtype}, so effects "
+                f"measured now ({', '.join(missing)}) could not be compared with them; load the model in "
+                f"{fitted} (--dtype {fitted}), or validate gating alone (--method gating, methods=[])."
+            )

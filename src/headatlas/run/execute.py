@@ -1,0 +1,201 @@
+"""Carries out requests: here, or through an executor on other machines.
+
+The local executor and a worker call the same function with the same steps, so they compute the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headatlas.atlas import Atlas, Store, open_atlas
+from headatlas.core import (
+    AtlasError,
+    Loaded,
+    ModelRef,
+    Progress,
+    RequestError,
+    require_path,
+    silent,
+)
+from headatlas.request.plan import Plan, Step
+
+if TYPE_CHECKING:
+    from headatlas.model import Model
+
+__all__ = [
+    "Executor",
+    "Job",
+    "LocalExecutor",
+    "Request",
+    "carry_out",
+    "execute",
+    "load_for_run",
+    "local_executor",
+    "require_destination",
+]
+
+
+class Request(Protocol):
+    """A frozen value that says all that is asked; `job` names the class that carries it out."""
+
+    kind: Any
+    job: Any
+
+    @property
+    def model(self) -> ModelRef: ...
+
+    def plan(self, atlas: Atlas | None = None) -> Plan: ...
+
+    def only(self, subjects: Sequence[str]) -> Any: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Job(Protocol):
+    """Carries out steps of one kind of request with a loaded model."""
+
+    def enter(self, store: Store) -> None:
+        """Enter the runs; refused if finished results belong to another request."""
+
+    def run(self, store: Store, steps: Sequence[Step]) -> None:
+        """Carry out these steps of one stage."""
+
+
+class Executor(Protocol):
+    """Carries out the plan of a request into the atlas folder `out`, wherever that is."""
+
+    def carry_out(self, request: Any, out: Path, progress: Progress) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """This process. `model` is a model that is loaded already; else the request says how to load it."""
+
+    model: Any = None
+
+    def carry_out(self, request: Any, out: Path, progress: Progress) -> None:
+        model = load_for_run(request.model if self.model is None else self.model)
+        progress(_loaded(model))
+        atlas = open_atlas(out) if Store.exists(out) else None
+        carry_out(request, model, out, request.plan(atlas).stages, progress)
+
+
+def execute(
+    request: Any,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    executor: Executor | None = None,
+    progress: Progress = silent,
+) -> Atlas:
+    """Carry out a request and open the atlas that comes of it.
+
+    With `out` everything is kept in that folder; an existing atlas needs `resume=True`. Without it results
+    are kept in memory only.
+    """
+    executor = executor or LocalExecutor()
+    if not isinstance(executor, LocalExecutor):
+        if request.model.source is None:
+            raise RequestError("workers load the model themselves; with an executor give its name or folder.")
+        if out is None:
+            raise RequestError("with an executor the atlas needs a folder (out).")
+    with _destination(out, resume) as folder:
+        executor.carry_out(request, folder, progress)
+        atlas = open_atlas(folder)
+    atlas.path = None if out is None else Path(out)
+    return atlas
+
+
+@contextmanager
+def _destination(out: str | Path | None, resume: bool) -> Iterator[Path]:
+    """The folder of the atlas, checked before any model is loaded; a temporary one without `out`."""
+    if out is None:
+        with TemporaryDirectory() as name:
+            yield Path(name)
+        return
+    require_destination(out, resume)
+    yield Path(out)
+
+
+def require_destination(out: str | Path, resume: bool) -> None:
+    """Refuse a folder that cannot be written, and an existing atlas without `resume`."""
+    folder = require_path("out", out)
+    if Store.exists(folder) and not resume:
+        raise AtlasError(f"{folder} holds an atlas already; --resume (resume=True) continues it.")
+    Store.require_writable(folder)
+
+
+def carry_out(
+    request: Any, model: Model, out: Path, stages: Sequence[Sequence[Step]], progress: Progress
+) -> None:
+    """Carry out the steps of these stages that are not done. All files of an existing atlas are read first:
+    damage shows now, not after hours."""
+    module, _, name = request.job.partition(":")
+    with model.measuring():
+        job: Job = getattr(import_module(module), name)(request, model, progress)
+        if Store.exists(out):
+            open_atlas(out)
+        with Store.writing(out, model.spec) as store:
+            job.enter(store)
+            for stage in stages:
+                steps = [step for step in stage if not step.is_done(out)]
+                if steps:
+                    job.run(store, steps)
+
+
+def load_for_run(model: Any) -> Model:
+    """A `Model` as it is; a transformers model with the tokenizer of its name; or the model that
+    a `ModelRef` says how to load."""
+    from headatlas.model import Model, load_model
+
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, ModelRef):
+        if model.source is not None:
+            return load_model(model.source, **model.options())
+        model = None
+    import torch
+
+    if isinstance(model, torch.nn.Module):
+        return load_model(model, tokenizer=_find_tokenizer(model))
+    raise RequestError(
+        f"{model!r:.60} is not a model; give a name, a folder, a file, what load_model returns, or a "
+        "transformers model."
+    )
+
+
+def local_executor(model: Any) -> LocalExecutor:
+    """The executor for a model that is given to a function: loaded already, or by name."""
+    return LocalExecutor(None if isinstance(model, str | os.PathLike) else model)
+
+
+def _find_tokenizer(hf: Any) -> Any:
+    """The tokenizer of the files that a loaded model came from; None if there are none on this machine."""
+    from transformers import AutoTokenizer
+
+    from headatlas.model.load import quiet
+
+    source = getattr(getattr(hf, "config", None), "name_or_path", None)
+    if not source:
+        return None
+    try:
+        with quiet():
+            return AutoTokenizer.from_pretrained(source, local_files_only=True)
+    except Exception:  # each tokenizer fails in a way of its own where files are missing
+        return None
+
+
+def _loaded(model: Model) -> Loaded:
+    config: Any = getattr(model.hf.config, "quantization_config", None)
+    dtype = model.spec.dtype
+    if config is not None:
+        bits = next((bits for bits in (4, 8) if getattr(config, f"load_in_{bits}bit", False)), "few")
+        dtype = f"weights in {bits} bits, {dtype}"
+    return Loaded(model.spec.name, len(model.spec), dtype, model.device.type)
