@@ -15,6 +15,7 @@ import pytest
 
 from headatlas import open_atlas
 from headatlas.export import FORMATS
+from headatlas.figure import FIGURES
 from headatlas.method.method import METHODS
 from support.cli import assert_refused, invoke
 from support.small_run import write_task
@@ -269,8 +270,8 @@ def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, 
     assert not (tmp_path / "x").exists()
 
 
-def test_list_methods_and_formats():
-    for what, names in (("methods", METHODS), ("formats", FORMATS)):
+def test_list_what_is_registered():
+    for what, names in (("methods", METHODS), ("figures", FIGURES), ("formats", FORMATS)):
         shown, rows = invoke("list", what), json.loads(invoke("list", what, "--json").stdout)
         assert [row["name"] for row in rows] == list(names)
         for row in rows:

@@ -43,7 +43,7 @@ COMMANDS = {
     "draw effects": ["plot", "OUT/atlas", "--kind", "effects", "--out", "OUT/effects.png"],
     "draw sufficiency": ["plot", "OUT/atlas", "--kind", "sufficiency", "--out", "OUT/sufficiency.png"],
     "report": ["report", "OUT/atlas"],
-    "export": ["export", "OUT/atlas", "--format", "head-list", "--option", "threshold=0.1",
+    "export": ["export", "OUT/atlas", "--format", "head-list", "--threshold", "0.1",
                "--out", "OUT/heads"],
 }  # fmt: skip
 CHILD = """
@@ -136,7 +136,7 @@ def test_its_atlas_opens_without_it(folder):
     assert run.settings["decides"]["power"] == 1
     assert "output-norm" in atlas.methods("echo")
     table = atlas.to_table()
-    assert np.allclose(sorted(table.loc[table["method"] == "output-norm", "score"]), sorted(effects.ravel()))
+    assert np.allclose(sorted(table.loc[table["method"] == "output-norm", "value"]), sorted(effects.ravel()))
     (effect,) = [one for one in atlas.card("L0H0").effects if one.method == "output-norm"]
     assert effect.effect == pytest.approx(float(effects[0, 0, 0]))
     draw_figure(atlas, "effects")
@@ -144,4 +144,4 @@ def test_its_atlas_opens_without_it(folder):
     with pytest.raises(UnknownNameError, match="norms"):
         draw_figure(atlas, "norms")
     page = write_page(atlas, folder / "page.html")
-    assert "Output norm" in Path(page or folder / "page.html").read_text(encoding="utf-8")
+    assert "output-norm" in Path(page or folder / "page.html").read_text(encoding="utf-8")

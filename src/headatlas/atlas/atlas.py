@@ -164,8 +164,10 @@ class Atlas:
 
     def methods(self, task: str) -> list[str]:
         """The methods by which a task was mapped, gating first."""
-        known = [method for method in EFFECT_METHODS if (method, task) in self._effects]
-        return (["gating"] if task in self.tasks else []) + known
+        measured = [method for method, name in self._effects if name == task and method != IMPORTED]
+        built_in = [method for method in EFFECT_METHODS if method in measured]
+        others = [method for method in measured if method not in EFFECT_METHODS]
+        return (["gating"] if task in self.tasks else []) + built_in + others
 
     @property
     def effect_maps(self) -> list[tuple[str, str]]:
@@ -174,7 +176,8 @@ class Atlas:
         return [(task, method) for task in tasks for method in self.methods(task) if method != "gating"]
 
     def effects(self, task: str, method: str) -> xr.Dataset:
-        """`effect` and `error` [seed, layer, head] by one of `EFFECT_METHODS`: above zero the head helps."""
+        """`effect` and `error` [seed, layer, head] by a method that measures effects: above zero the head
+        helps."""
         maps = self._maps(task, method)
         seeds = [one.seed for one in maps]
         parts = {
@@ -216,6 +219,9 @@ class Atlas:
         method = method_named(method)
         by_seed = self._effects.get((method, task))
         if not by_seed:
+            methods = {kind for kind, _ in self._effects}
+            if method not in methods:
+                raise UnknownNameError("method with effects in this atlas", method, methods)
             known = [name for kind, name in self._effects if kind == method]
             raise UnknownNameError(f"task in this atlas ({method})", task, known)
         return [by_seed[seed] for seed in sorted(by_seed)]
@@ -228,7 +234,7 @@ class Atlas:
             raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
 
     def importance(self, task: str, method: str = "gating") -> xr.DataArray:
-        """[layer, head]: how much a task wants each head, by one of `METHODS`, the mean over the seeds
+        """[layer, head]: how much a task wants each head by a method, the mean over the seeds
         (of effects over the items that they measured).
 
         For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in

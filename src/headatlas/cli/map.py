@@ -175,7 +175,7 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
         return
     for summary in summaries:
-        _show_effect(console, summary)
+        _show_effect(console, summary, atlas.run(summary.task, method).about.get("unit", "nats"))
     if any(each.error is not None for summary in summaries for each in summary.heads):
         counts = [summary.distinct_items for summary in summaries]
         over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
@@ -275,7 +275,7 @@ def show_held_out(console: Console, summary: Summary) -> None:
             console.print(f"  {title if place == 0 else '':<8} {line}")
 
 
-def _show_effect(console: Console, summary: EffectSummary) -> None:
+def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
     console.print(
         f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')} of "
         f"{plural(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
@@ -286,8 +286,8 @@ def _show_effect(console: Console, summary: EffectSummary) -> None:
         lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
         for number, line in enumerate(lines):
             console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
-    kind = summary.method.partition("-")[0]
-    console.print(f"  {_WHOLE[kind]}: {summary.whole:+.2f} nats")
+    whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
+    console.print(f"  {whole}: {summary.whole:+.2f} {unit}")
     if summary.corruption is not None:
         console.print(f"  {summary.corruption}")
     if summary.completeness_error is not None:

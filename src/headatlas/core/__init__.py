@@ -17,7 +17,7 @@ from headatlas.core.errors import (
 from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
-from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
+from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.progress import (
@@ -47,7 +47,6 @@ __all__ = [
     "FITS",
     "IMPLEMENTS",
     "IMPORTED",
-    "METHODS",
     "NOT_IMPORTED",
     "ROLES",
     "THRESHOLD",
