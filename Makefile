@@ -1,6 +1,6 @@
 # make demo   set up, then the main job on the embedded model: both maps and their figures, in atlas-demo/
 # make test   set up, then lint, types and all tests (what CI runs)
-# make check  lint, types and the fast tests
+# make check  lint, types and the quick tests, in two minutes: needs no Node.js, browser or cluster
 # make page   the script and the style sheet of the page, from web/
 # make models the survey of architectures, writes docs/models.md
 # make bench  the benchmarks, write docs/performance.md, scaling.md, quick.md, relations.md, results.md (after make demo)
@@ -8,6 +8,8 @@
 PYTHON ?= python3
 PY     := .venv/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
+# tests/conftest.py puts the long files first; pytest-xdist is to keep that order
+PYTEST := PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 .PHONY: demo test check lint fast models bench page audit clean
@@ -17,11 +19,11 @@ demo: .venv/ready-demo
 
 test: export HF_HUB_OFFLINE := 1
 test: .venv/ready-dev .venv/ready-page lint
-	PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(PYTEST)
 
 check: export HF_HUB_OFFLINE := 1
-check: .venv/ready-dev .venv/ready-page lint
-	PATH="$(CURDIR)/.venv/bin:$$PATH" OMP_NUM_THREADS=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow"
+check: .venv/ready-dev lint
+	$(PYTEST) -m "not slow and not process and not cluster and not browser and not gpu" --durations=10
 
 lint: .venv/ready-dev
 	$(PY) -m ruff check .

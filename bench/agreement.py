@@ -61,7 +61,7 @@ def fit_both(model: Any, rows: list[Any], settings: Any, name: str) -> tuple[lis
     """All fits of all seeds, the seconds and the tokens that they took."""
     import torch
 
-    from headatlas.method import GateFit, RowTable, random_starts
+    from headatlas.method import GateFit, Pressure, RowTable, random_starts
 
     table, seeds, tokens = RowTable(rows), range(settings.seeds), 0
 
@@ -71,11 +71,12 @@ def fit_both(model: Any, rows: list[Any], settings: Any, name: str) -> tuple[lis
 
     began = time.monotonic()
     starts = random_starts(model, settings, seeds)
-    free = GateFit(model, table, settings, "free", [(seed, "free") for seed in seeds], starts, name=name)
+    sets = [(seed, "free") for seed in seeds]
+    free = GateFit(model, Pressure(model, table, settings, "free", sets), starts, name=name)
     free.run(count)
     starts = torch.from_numpy(np.stack([one.logits for one in free.results()])).repeat_interleave(2, 0)
     sets = [(seed, kind) for seed in seeds for kind in ("retain", "remove")]
-    pressed = GateFit(model, table, settings, "pressed", sets, starts, name=name)
+    pressed = GateFit(model, Pressure(model, table, settings, "pressed", sets), starts, name=name)
     pressed.run(count)
     return [*free.results(), *pressed.results()], time.monotonic() - began, tokens
 

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from headatlas.method import PRESETS, GateFit, GatingSettings, RowTable, random_starts
-from headatlas.method.engine.resources import BlockCompiler, fit_conditions, token_budget
+from headatlas.method import PRESETS, Batch, GateFit, GatingSettings, Pressure, RowTable, random_starts
+from headatlas.method.engine.block_compiler import BlockCompiler
+from headatlas.method.engine.determinism import fit_conditions
 from headatlas.task import Row
 
 __all__ = ["SameRows", "authors", "ours", "schedule", "set_way", "update_of"]
 
 
-class SameRows(GateFit):
+class SameRows(Pressure):
     """All rows in every update, the same for all sets."""
 
-    def _drawn(self) -> np.ndarray:
-        return np.tile(np.arange(len(self.rows)), len(self.sets))[:, None]
+    def draw(self, update: int) -> Batch:
+        return Batch(np.tile(np.arange(len(self.rows)), len(self.sets))[:, None])
 
 
 def schedule(rows: Sequence[Row]) -> GatingSettings:
@@ -32,31 +33,30 @@ def schedule(rows: Sequence[Row]) -> GatingSettings:
 
 def ours(
     model: Any, rows: Sequence[Row], sets: int, *, recorded: bool | None = None, compiled: bool | None = None
-) -> SameRows:
+) -> GateFit:
     """Our engine as users get it; or with passes recorded or not, blocks compiled or not."""
     settings = schedule(rows)
     names = [(seed, "free") for seed in range(sets)]
-    fit = SameRows(
-        model, RowTable(rows), settings, "free", names, random_starts(model, settings, range(sets))
-    )
+    objective = SameRows(model, RowTable(rows), settings, "free", names)
+    fit = GateFit(model, objective, random_starts(model, settings, range(sets)))
     set_way(fit, recorded, compiled)
     return fit
 
 
 def set_way(fit: GateFit, recorded: bool | None, compiled: bool | None) -> None:
     if compiled is not None:
-        fit.compiler = BlockCompiler(fit.model, 1e30 if compiled else 0)
+        fit.runner.compiler = BlockCompiler(fit.model, 1e30 if compiled else 0)
     if recorded is not None:
-        fit._recorder.on &= recorded
+        fit.runner.recorder.on &= recorded
 
 
 def update_of(fit: GateFit) -> Callable[[], None]:
     def update() -> None:
-        with fit_conditions(fit.model, int(fit.rows.lengths.max())):
-            if fit.budget is None:
-                each_nll = fit.compiler.each_nll
-                fit.budget = fit._compiling(lambda: token_budget(fit.model, fit.rows, fit._gated, each_nll))
-            fit._step()
+        if fit.runner.budget is None:
+            with fit.runner.ready():  # measures the budget
+                pass
+        with fit_conditions(fit.model, int(fit.objective.rows.lengths.max())):
+            fit.step()
 
     return update
 

@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from headatlas import load_model, load_task
 from headatlas.method import PRESETS
-from headatlas.method.engine.resources import BlockCompiler
+from headatlas.method.engine.block_compiler import BlockCompiler
 from headatlas.run.prepare import read_rows
 from headatlas.task import Row
 
@@ -98,7 +98,7 @@ def main() -> None:
         print(f"{task}: after {CHECKED} updates gates differ from the plain loop's by {gap:.1e}", flush=True)
         torch._inductor.config.force_disable_caches = True  # what was made in another run would be quick
         compiled = ours(fast, rows, arguments.sets)
-        compiled.compiler = BlockCompiler(fast, 1e30, ("cpu",))
+        compiled.runner.compiler = BlockCompiler(fast, 1e30, ("cpu",))
         variants = {
             "ours": update_of(ours(fast, rows, arguments.sets)),
             "ours, float32": update_of(ours(exact, rows, arguments.sets)),
@@ -108,7 +108,7 @@ def main() -> None:
         began = time.perf_counter()
         variants["ours, compiled"]()
         first = time.perf_counter() - began
-        if not compiled.compiler:
+        if not compiled.runner.compiler:
             sys.exit("no compiler here")
         times = interleaved(variants, arguments.rounds)
         tokens = arguments.sets * sum(len(row.ids) for row in rows)

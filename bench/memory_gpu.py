@@ -37,13 +37,13 @@ def measured(shape: str) -> list[dict[str, Any]]:
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
         fit = ours(model, rows, 1, recorded=True, compiled=True)
-        fit.budget = tokens
-        assert 40 * len(rows) // fit.pieces >= tokens  # passes are as large as they may be
+        fit.runner.budget = tokens
+        assert 40 * len(rows) // fit.runner.pieces >= tokens  # passes are as large as they may be
         work = update_of(fit)
         for _ in range(3):
             work()
         torch.cuda.synchronize()
-        assert fit.budget == tokens  # and never ran out of memory
+        assert fit.runner.budget == tokens  # and never ran out of memory
         results.append(
             {
                 "shape": shape,

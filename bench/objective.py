@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from agreement import REFERENCE, read_rows
 
@@ -173,9 +175,6 @@ def _opened(fits: dict[str, np.ndarray], losses: Any) -> list[list[float]]:
 def _area(keep: np.ndarray, counts: list[int], less: np.ndarray | None = None) -> dict[str, float | None]:
     """Sufficiency of losses [order, share, item], the mean over orders (less that of others), with an
     interval over items."""
-    from headatlas.atlas.interval import bootstrap
-    from headatlas.atlas.validation import faithfulness
-
     shares = np.array(counts) / counts[-1]
 
     def area(places: np.ndarray) -> float:
@@ -183,11 +182,31 @@ def _area(keep: np.ndarray, counts: list[int], less: np.ndarray | None = None) -
         for sign, some in ((1, keep), (-1, less)):
             if some is not None:
                 mean = -some[:, :, places].mean(axis=(0, 2))
-                total += sign * float(np.trapezoid(faithfulness(mean, mean[0], mean[-1]), shares))
+                total += sign * float(np.trapezoid(_faithfulness(mean), shares))
         return total
 
-    found = bootstrap(keep.shape[-1], area, draws=DRAWS)
-    return {"mean": found.mean, "low": found.low, "high": found.high}
+    low, high = _bootstrap(keep.shape[-1], area)
+    return {"mean": area(np.arange(keep.shape[-1])), "low": low, "high": high}
+
+
+def _faithfulness(metric: np.ndarray) -> np.ndarray:
+    """0 where the metric [share] is that of no heads, 1 where it is that of all; NaN unless all heads beat
+    none."""
+    gap = metric[-1] - metric[0]
+    return (metric - metric[0]) / gap if gap > 0 else np.full_like(metric, np.nan)
+
+
+def _bootstrap(count: int, statistic: Callable[[np.ndarray], float]) -> tuple[float | None, float | None]:
+    """The percentile interval of `statistic(index)` over draws of `count` units with replacement, widened as
+    a t quantile exceeds the normal one (Hesterberg); none if the statistic is mostly NaN or never changes."""
+    rng = np.random.default_rng(0)
+    values = np.array([statistic(rng.integers(count, size=count)) for _ in range(DRAWS)])
+    values = values[~np.isnan(values)]
+    if count < 2 or len(values) <= DRAWS / 2 or not np.ptp(values):
+        return None, None
+    tail = float(stats.norm.sf(stats.t.ppf(0.975, count - 1) * np.sqrt(count / (count - 1))))
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from support.fitting import fitted_gates
 from support.plant_scores import (
     CLEAR,
     SEEDS,
@@ -26,7 +27,6 @@ from support.plant_scores import (
     by_gating,
     counts,
     findings,
-    fitted_gates,
     long_settings,
 )
 from support.plants import EXCEPTIONS, FORMS, PLANTS, ROLES, Plant
@@ -43,7 +43,7 @@ HEAD = ["plant", "method", "AUROC", *(f"{role}: precision / recall" for role in 
 def measured(plant: Plant, form: str) -> dict[str, Any]:
     """All methods, and gating with the objective as published."""
     model, truth = plant.build(form), plant.roles()
-    fitted = {objective: fitted_gates(model, plant, long_settings(objective)) for objective in OBJECTIVES}
+    fitted = {name: fitted_gates(model, plant.rows, long_settings(name)) for name in OBJECTIVES}
     found = findings(model, plant, fitted["bounded"])
     found = [*found[:2], by_gating(fitted["paper"], PUBLISHED)[0], *found[2:]]
     return {

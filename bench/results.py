@@ -384,14 +384,14 @@ def read_joined() -> list[dict[str, Any]]:
 def report(arguments: argparse.Namespace) -> None:
     from headatlas import open_atlas
     from headatlas.atlas import unpack_atlas
-    from headatlas.figure import FigureOptions, draw_figure, save_figure
+    from headatlas.figure import draw_figure, save_figure
 
     with tempfile.TemporaryDirectory() as folder:
         atlas = open_atlas(unpack_atlas(GALLERY, Path(folder) / "atlas"))
         text = page(atlas, read_joined())
         for kind in FIGURES:
-            options = FigureOptions(tasks=("syntax",) if kind == "effects" else TASKS)
-            save_figure(draw_figure(atlas, kind, options), DOCS / f"{kind}.png")
+            tasks = ("syntax",) if kind == "effects" else TASKS
+            save_figure(draw_figure(atlas, kind, tasks=tasks), DOCS / f"{kind}.png")
     arguments.out.write_text(text, encoding="utf-8")
 
 

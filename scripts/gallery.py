@@ -230,14 +230,13 @@ def words(atlas: Atlas) -> str:
 
 
 def _draw(atlas: Atlas) -> None:
-    from headatlas.atlas import report_markdown
-    from headatlas.figure import FigureOptions, draw_figure, save_figure
+    from headatlas.figure import draw_figure, save_figure
     from headatlas.page import write_page
 
     for kind in FIGURES:
-        options = FigureOptions() if kind == "categories" else FigureOptions(tasks=TASKS)
-        save_figure(draw_figure(atlas, kind, options), FOLDER / f"{kind}.png")
-    (FOLDER / "report.md").write_text(report_markdown(atlas), encoding="utf-8")
+        options = {} if kind == "categories" else {"tasks": TASKS}
+        save_figure(draw_figure(atlas, kind, **options), FOLDER / f"{kind}.png")
+    (FOLDER / "report.md").write_text(atlas.report().markdown(), encoding="utf-8")
     (FOLDER / "README.md").write_text(words(atlas), encoding="utf-8")
     page = write_page(atlas, FOLDER / "atlas.html")
     size = page.stat().st_size

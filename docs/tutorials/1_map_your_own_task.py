@@ -64,9 +64,9 @@ def main() -> None:
     print("most needed:", ", ".join(f"L{layer}H{head} {score:.2f}" for (layer, head), score in best.items()))
 
     # 5. A figure for a paper.
-    from headatlas.figure import FigureOptions, draw_figure, save_figure
+    from headatlas.figure import plot_agreement, save_figure
 
-    save_figure(draw_figure(atlas, "agreement", FigureOptions()), arguments.out / "plural.png")
+    save_figure(plot_agreement(atlas), arguments.out / "plural.png")
     print(f"{arguments.out}/plural.png, and all numbers in {arguments.out}/atlas")
 
 

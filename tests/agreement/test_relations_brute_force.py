@@ -108,6 +108,7 @@ def test_weights_by_their_names(formula):
     check(load_model(hf, tokenizer=words()), matrices, clear_pairs(*matrices.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
 @pytest.mark.parametrize("formula", BY_NAME, ids=lambda formula: formula.__name__)
 def test_half_precision_weights_are_read_exactly(formula, dtype):
@@ -152,6 +153,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_kind_of_architecture(name):
     model = load_model(build_tiny(name.split(",")[0], **OTHERS[name]), tokenizer=words(), check=False)

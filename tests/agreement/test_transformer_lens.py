@@ -18,6 +18,8 @@ from transformer_lens.pretrained.weight_conversions import (
 from headatlas import gates, load_model
 from support.tiny import build_tiny, sample_ids
 
+pytestmark = pytest.mark.slow
+
 COMMON = {"n_layers": 3, "d_model": 48, "n_heads": 4, "d_vocab": 160, "n_ctx": 64, "seed": 0}
 
 

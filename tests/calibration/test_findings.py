@@ -16,19 +16,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headatlas.atlas import IMPLEMENTS, Atlas, find
-from headatlas.atlas.finding import Heads
-from headatlas.atlas.finding.evidence import _layer_correlation, joined, mediated
-from headatlas.atlas.finding.role_findings import (
-    _columns,
-    _depth,
-    _first_layer,
-    _several_categories,
-    _shared_heads,
-    _welch,
-)
-from headatlas.atlas.roles import THRESHOLD
-from headatlas.atlas.statistics import depth_correlation_interval
+from headatlas.atlas import IMPLEMENTS, THRESHOLD, Atlas, find
+from headatlas.atlas.finding.category_findings import first_layer, several_categories
+from headatlas.atlas.finding.evidence import joined, layer_correlation, mediated
+from headatlas.atlas.finding.flat_heads import Heads
+from headatlas.atlas.finding.role_findings import columns, depth, shared_heads
+from headatlas.atlas.statistics import depth_correlation_interval, welch
 from support.atlases import spec_of
 from support.calibration import DRAWS, assert_covers, assert_rejects, covers, pooled
 from support.null_atlases import (
@@ -62,12 +55,12 @@ def findings_of(atlas, heads, categories, permutations=PERMUTATIONS):
     always = heads.flat(atlas.always("first")["facilitation"]) >= THRESHOLD
     sets = {name: chosen for name, chosen in categories.items() if chosen.any()}
     return [
-        *_depth(atlas, heads, "first", permutations),
-        *_columns(heads, always, "first", "", permutations),
-        *(_first_layer(heads, name, chosen, permutations) for name, chosen in sets.items()),
-        *(one for name, chosen in sets.items() for one in _columns(heads, chosen, name, "", permutations)),
-        *_several_categories(heads, list(categories.values()), permutations),
-        *_shared_heads(atlas, heads, *TASKS, THRESHOLD, permutations),
+        *depth(atlas, heads, "first", permutations),
+        *columns(heads, always, "task", "first", permutations),
+        *(first_layer(heads, name, chosen, permutations) for name, chosen in sets.items()),
+        *(one for name, some in sets.items() for one in columns(heads, some, "category", name, permutations)),
+        several_categories(heads, list(categories.values()), permutations),
+        *shared_heads(atlas, heads, *TASKS, THRESHOLD, permutations),
         *mediated(atlas, heads, "first", permutations),
         *joined(atlas, heads, "first", THRESHOLD, permutations),
     ]
@@ -144,7 +137,7 @@ def test_one_task_with_disjoint_seeds_needs_as_many_heads_as_itself(seeds):
     for _ in range(4 * DRAWS):
         scores = null_score_arrays(rng, EVEN, 2 * seeds)["facilitation"]
         shares = (scores >= THRESHOLD).mean(axis=(1, 2))
-        interval, p = _welch(shares[:seeds], shares[seeds:])
+        interval, p = welch(shares[:seeds], shares[seeds:])
         assert p is not None
         p_values.append(p)
         hits.append(covers(interval, 0))
@@ -184,7 +177,7 @@ def test_interval_of_a_correlation_within_layers(shape, rho):
         single, other = null_maps(rng, shape, 2, layer_share=0)[:, heads.layers, heads.columns]
         layers = rng.standard_normal((2, len(shape)))[:, heads.layers] / 2
         first, second = single + layers[0], rho * single + np.sqrt(1 - rho**2) * other + layers[1]
-        intervals.append(_layer_correlation(heads, first, second, heads.within_layers(rng, PERMUTATIONS))[0])
+        intervals.append(layer_correlation(heads, first, second, heads.within_layers(rng, PERMUTATIONS))[0])
     true = float(np.tanh(np.mean([np.arctanh(interval.mean) for interval in intervals])))
     assert_covers({f"joined, {true:.2f}": [covers(one, true) for one in intervals]})
 

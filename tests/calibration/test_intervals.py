@@ -14,7 +14,6 @@ from headatlas.atlas import (
     Atlas,
     EffectMap,
     Fit,
-    ItemEffects,
     Run,
     chance_doubt,
     clustered_error,
@@ -23,7 +22,7 @@ from headatlas.atlas import (
 from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.effect_summary import pool_effects
 from headatlas.atlas.interval import jackknife, t_interval
-from headatlas.atlas.roles import THRESHOLD
+from headatlas.core import THRESHOLD
 from headatlas.export.engine.checkpoint_writer import _nll_change
 from headatlas.run.prepare import _group_error
 from support.atlases import spec_of
@@ -171,7 +170,7 @@ def test_errors_of_pooled_effects(shape):
         maps = [
             EffectMap(
                 "ablate-zero", "null", seed, "id", every[items].mean(axis=0), every[items].std(axis=0), {},
-                ItemEffects(every[items], items, groups[items]),
+                every[items], items, groups[items],
             )
             for seed, items in enumerate(drawn)
         ]  # fmt: skip

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from cli.test_check import headatlas
+from support.cli import invoke
 from support.planted import word_tokenizer
 from support.small_run import write_task
 from support.tiny import build_tiny
-
-
-@pytest.fixture
-def here(monkeypatch, capfd):
-    """The command in this process: quick, for requests that end in a sentence."""
-
-    def run(*arguments):
-        from headatlas.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["headatlas", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code, out, err)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -48,5 +28,6 @@ def atlas(tiny, task, tmp_path_factory):
     """A quick map of that task."""
     folder = tmp_path_factory.mktemp("atlases") / "atlas"
     small = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
-    assert headatlas("map", tiny, "--task", task, *small, "--out", folder).returncode == 0
+    result = invoke("map", tiny, "--task", task, *small, "--out", folder)
+    assert result.returncode == 0, result.stderr
     return folder

@@ -3,38 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
 
+from support.cli import assert_refused, headatlas, invoke
 from support.tiny import build_tiny
-
-#: every call starts an interpreter and imports torch; `make check` makes few of them
-slow = pytest.mark.slow
-
-
-def headatlas(*arguments, **env):
-    """Run the command as a user does; nothing of this process is shared."""
-    return subprocess.run(
-        [sys.executable, "-m", "headatlas", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "80", "OMP_NUM_THREADS": "2"} | env,
-        timeout=300,
-    )
-
-
-def fails(result, *words, code=2):
-    """One sentence or two on standard error, nothing on standard output, the right exit code."""
-    assert result.returncode == code, result.stderr
-    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
-    assert "Traceback" not in result.stderr
-    for word in words:
-        assert word in result.stderr
-    return True
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +19,7 @@ def hybrid(tmp_path_factory):
 
 
 def test_the_table(hybrid):
-    result = headatlas("check", hybrid)
+    result = invoke("check", hybrid)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0].startswith("hybrid  JambaForCausalLM, 4 heads in 3 layers, 2 layers without")
@@ -70,41 +44,37 @@ def test_the_table(hybrid):
     assert "\x1b[" not in result.stdout  # no colours into a pipe
 
 
-@slow
 def test_colours_on_a_terminal(hybrid):
-    result = headatlas("check", hybrid, FORCE_COLOR="1", TERM="xterm-256color")
+    result = invoke("check", hybrid, FORCE_COLOR="1", TERM="xterm-256color")
     assert "\x1b[32m" in result.stdout  # a green deviation
 
 
-@slow
 def test_names_are_shown_as_they_are(tmp_path):
     """Square brackets are mark-up for the table's library, not for us."""
     build_tiny("llama").save_pretrained(tmp_path / "tiny[red]")
-    assert headatlas("check", tmp_path / "tiny[red]").stdout.startswith("tiny[red]  LlamaForCausalLM")
-    assert fails(headatlas("check", tmp_path / "no[red]such"), "no[red]such")
+    assert invoke("check", tmp_path / "tiny[red]").stdout.startswith("tiny[red]  LlamaForCausalLM")
+    assert_refused(invoke("check", tmp_path / "no[red]such"), "no[red]such")
 
 
-@slow
 def test_json_without_numbers_that_json_lacks(tmp_path):
     inkling = tmp_path / "inkling"
     build_tiny("inkling_text").save_pretrained(inkling)
     tiny = build_tiny("llama")
     tiny.lm_head.weight.data[:] = float("nan")
     tiny.save_pretrained(tmp_path / "nan")
-    result = headatlas("check", tmp_path / "nan", "--json")
+    result = invoke("check", tmp_path / "nan", "--json")
     assert result.returncode == 2
 
     def never(name):
         raise AssertionError(f"{name} is not JSON")
 
     assert result.stdout == "" and "not finite" in result.stderr
-    result = headatlas("check", inkling, "--json")
+    result = invoke("check", inkling, "--json")
     assert json.loads(result.stdout, parse_constant=never)["check"]["passed"] is False
 
 
-@slow
 def test_json(hybrid):
-    result = headatlas("check", hybrid, "--json")
+    result = invoke("check", hybrid, "--json")
     found = json.loads(result.stdout)
     assert found["model"]["heads"] == [0, 4, 0] and found["check"]["passed"] is True
     assert found["check"]["layers"][0] is None
@@ -112,61 +82,54 @@ def test_json(hybrid):
     assert found["check"]["layers"][1]["rebuild"] < 1e-5
 
 
-@slow
+@pytest.mark.slow
 def test_smollm2():
-    result = headatlas("check", "smollm2", "--dtype", "bfloat16")
+    result = invoke("check", "smollm2", "--dtype", "bfloat16")
     assert result.returncode == 0, result.stderr
     assert "270 heads in 30 layers" in result.stdout and "bfloat16" in result.stdout
     assert sum("self_attn.o_proj" in line for line in result.stdout.splitlines()) == 30
 
 
-@slow
 def test_a_model_that_fails_the_proof_is_shown_and_refused(tmp_path):
     build_tiny("inkling_text").save_pretrained(tmp_path / "inkling")
-    result = headatlas("check", tmp_path / "inkling")
+    result = invoke("check", tmp_path / "inkling")
     assert result.returncode == 2
     assert "self-check failed" in result.stdout
     assert result.stderr.startswith("error: inkling fails the self-check: layer 0: ")
-    found = json.loads(headatlas("check", tmp_path / "inkling", "--json").stdout)
+    found = json.loads(invoke("check", tmp_path / "inkling", "--json").stdout)
     assert found["model"] is None and found["check"]["passed"] is False and found["check"]["failures"]
 
 
 def test_a_wrong_name_answers_with_the_closest():
-    assert fails(headatlas("check", "smolm2"), "Did you mean 'smollm2'?")
+    assert_refused(invoke("check", "smolm2"), "Did you mean 'smollm2'?")
 
 
-@slow
 def test_no_network():
-    assert fails(headatlas("check", "org/model"), "hub cannot be reached")
+    assert_refused(invoke("check", "org/model"), "hub cannot be reached")
 
 
-@slow
 def test_a_folder_without_config(tmp_path):
-    assert fails(headatlas("check", tmp_path), "has no config.json")
+    assert_refused(invoke("check", tmp_path), "has no config.json")
 
 
-@slow
 @pytest.mark.parametrize(("kind", "words"), [("t5", "sequence-to-sequence"), ("bert", "encoder-only")])
 def test_other_kinds(tmp_path, kind, words):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    assert fails(headatlas("check", tmp_path), words, "maps decoders only")
+    assert_refused(invoke("check", tmp_path), words, "maps decoders only")
 
 
-@slow
 def test_truncated_weights(tmp_path):
     build_tiny("llama").save_pretrained(tmp_path)
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
-    assert fails(headatlas("check", tmp_path), "truncated or corrupt")
+    assert_refused(invoke("check", tmp_path), "truncated or corrupt")
 
 
-@slow
 def test_truncated_gguf(tmp_path):
     (tmp_path / "x.gguf").write_bytes(b"GGUF\x03\x00\x00\x00")
-    assert fails(headatlas("check", tmp_path / "x.gguf"), "cannot be read as a GGUF model")
+    assert_refused(invoke("check", tmp_path / "x.gguf"), "cannot be read as a GGUF model")
 
 
-@slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -176,23 +139,21 @@ def test_truncated_gguf(tmp_path):
     ],
 )
 def test_wrong_options(arguments, words):
-    assert fails(headatlas("check", *arguments), words)
+    assert_refused(invoke("check", *arguments), words)
 
 
-@slow
 @pytest.mark.parametrize(
     "arguments", [["chek", "x"], ["check"], ["check", "a", "b"], ["check", "a", "--nope"], ["list", "x"]]
 )
 def test_wrong_words_exit_with_2(arguments):
-    result = headatlas(*arguments)
+    result = invoke(*arguments)
     assert result.returncode == 2 and "Traceback" not in result.stderr
     assert "headatlas" in result.stderr and "-h" in result.stderr
 
 
-@slow
 def test_debug_shows_the_traceback_wherever_it_stands(tmp_path):
     for arguments in (["--debug", "check", tmp_path], ["check", tmp_path, "--debug"]):
-        result = headatlas(*arguments)
+        result = invoke(*arguments)
         assert "Traceback" in result.stderr and "ModelSourceError" in result.stderr
         assert result.returncode == 2  # the same as without
 
@@ -211,7 +172,7 @@ def test_a_defect_is_called_one(monkeypatch, capsys):
     assert "KeyError: 'lost' (this is a defect" in capsys.readouterr().err
 
 
-@slow
+@pytest.mark.process
 def test_list_models(tmp_path):
     result = headatlas("list", "models", HF_HOME=str(tmp_path))
     assert result.returncode == 0 and result.stdout.splitlines()[1].startswith("smollm2")
@@ -223,10 +184,10 @@ def test_list_models(tmp_path):
 def test_help_and_version():
     from headatlas import __version__
 
-    assert headatlas("--version").stdout == f"headatlas {__version__}\n"
+    assert invoke("--version").stdout == f"headatlas {__version__}\n"
     for arguments in (["--help"], ["-h"], []):
-        shown = headatlas(*arguments)
+        shown = invoke(*arguments)
         assert "check" in shown.stdout + shown.stderr and "list" in shown.stdout + shown.stderr
-    lines = headatlas("--help").stdout.splitlines()
+    lines = invoke("--help").stdout.splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
-    assert "MODEL" in headatlas("check", "--help").stdout.upper()
+    assert "MODEL" in invoke("check", "--help").stdout.upper()

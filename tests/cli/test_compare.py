@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from cli.test_check import fails, headatlas
+from support.cli import assert_refused, invoke
 from support.small_run import write_task
 
 SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
@@ -23,22 +23,20 @@ def folder(tiny, tmp_path_factory):
     both = ("--task", tasks[0], "--task", tasks[1])
     for place, name in enumerate(("one", "other")):
         options = (*SMALL, "--objective", ("bounded", "paper")[place])
-        made = headatlas("map", tiny, *both, *options, "--out", folder / name)
+        made = invoke("map", tiny, *both, *options, "--out", folder / name)
         assert made.returncode == 0, made.stderr
     return folder
 
 
 def test_what_compare_says(folder, tmp_path):
     figure, page = tmp_path / "both.png", tmp_path / "both.html"
-    found = headatlas(
+    found = invoke(
         "compare", folder / "one", folder / "other", "--task", "words", "--out", figure, "--page", page
     )
     assert found.returncode == 0, found.stderr
     assert "facilitation: rank correlation" in found.stdout and "changed most" in found.stdout
     assert figure.read_bytes()[:4] == b"\x89PNG" and "<html" in page.read_text()[:200]
-    found = headatlas(
-        "compare", folder / "one", folder / "one", "--task", "words", "--task", "names", "--json"
-    )
+    found = invoke("compare", folder / "one", folder / "one", "--task", "words", "--task", "names", "--json")
     (data,) = json.loads(found.stdout)
     assert data["tasks"] == ["words", "names"] and data["by_heads"]
 
@@ -46,39 +44,39 @@ def test_what_compare_says(folder, tmp_path):
 def test_doubts_about_both_are_shown(folder):
     """Two seeds, three updates and 24 held-out items are few, in the first and in the second."""
     pair = (folder / "one", folder / "other")
-    shown = headatlas("compare", *pair, "--task", "words").stdout
+    shown = invoke("compare", *pair, "--task", "words").stdout
     assert shown.count("Warning:") == 1
     for side in ("first", "second"):
         assert f"  the {side} (tiny, words): 2 seeds, fewer than any preset has" in shown
     # of both tasks, in one warning
-    both = headatlas("compare", *pair).stdout
+    both = invoke("compare", *pair).stdout
     assert both.count("Warning:") == 1 and "the second (tiny, names): " in both
-    (data,) = json.loads(headatlas("compare", *pair, "--task", "words", "--json").stdout)
+    (data,) = json.loads(invoke("compare", *pair, "--task", "words", "--json").stdout)
     first, second = data["doubts"]
     assert "seeds" in {doubt["key"] for doubt in first} and {"key", "numbers", "text"} == set(second[0])
 
 
 def test_wrong_ones(folder, tmp_path):
     one, other = folder / "one", folder / "other"
-    fails(headatlas("compare", one, one), "give two of its tasks")
-    fails(headatlas("compare", one, other, "--out", tmp_path / "x.png"), "a figure is of one task")
-    fails(headatlas("compare", one, other, "--task", "wrods"), "did you mean 'words'")
-    fails(headatlas("compare", one, tmp_path), "no atlas")
-    fails(headatlas("compare", one, other, "--threshold", 3), "threshold is 3")
-    fails(headatlas("compare", one, other, "-t", "words", "--out", tmp_path / "x.doc"), ".doc")
+    assert_refused(invoke("compare", one, one), "give two of its tasks")
+    assert_refused(invoke("compare", one, other, "--out", tmp_path / "x.png"), "a figure is of one task")
+    assert_refused(invoke("compare", one, other, "--task", "wrods"), "did you mean 'words'")
+    assert_refused(invoke("compare", one, tmp_path), "no atlas")
+    assert_refused(invoke("compare", one, other, "--threshold", 3), "threshold is 3")
+    assert_refused(invoke("compare", one, other, "-t", "words", "--out", tmp_path / "x.doc"), ".doc")
 
 
 def test_list_atlases(folder, tmp_path):
-    found = headatlas("list", "atlases", folder)
+    found = invoke("list", "atlases", folder)
     assert found.returncode == 0 and "words, names" in found.stdout
     (folder / "broken").mkdir(exist_ok=True)
     (folder / "broken" / "atlas.json").write_text("{")
-    rows = {row["path"]: row for row in json.loads(headatlas("list", "atlases", folder, "--json").stdout)}
+    rows = {row["path"]: row for row in json.loads(invoke("list", "atlases", folder, "--json").stdout)}
     shutil.rmtree(folder / "broken")
     assert rows[str(folder / "one")]["tasks"] == ["words", "names"]
     assert rows[str(folder / "broken")]["error"]
-    assert "no atlas in" in headatlas("list", "atlases", tmp_path).stdout
-    fails(headatlas("list", "atlases", tmp_path / "nowhere"), "is no folder")
+    assert "no atlas in" in invoke("list", "atlases", tmp_path).stdout
+    assert_refused(invoke("list", "atlases", tmp_path / "nowhere"), "is no folder")
 
 
 def test_zipped_and_opened_elsewhere_without_torch(folder, tmp_path):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from cli.test_check import headatlas
+from support.cli import invoke
 
 FIRST = ("demo", "map MODEL --task T", "page DIR")
 
@@ -23,18 +19,12 @@ FIRST = ("demo", "map MODEL --task T", "page DIR")
 )
 def test_commands_and_options_are_completed(typed, offered):
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    found = subprocess.run(
-        [sys.executable, "-m", "headatlas"],
-        env={**os.environ, **words, "_HEADATLAS_COMPLETE": "complete_bash"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert set(found.stdout.split()) == offered, found.stderr
+    result = invoke(**words, _HEADATLAS_COMPLETE="complete_bash")
+    assert set(result.stdout.split()) == offered, result.stderr
 
 
 def test_the_help_fits_a_screen_and_begins_with_what_people_do_first():
-    lines = headatlas("--help", COLUMNS="80").stdout.splitlines()
+    lines = invoke("--help", COLUMNS="80").stdout.splitlines()
     assert len(lines) <= 40 and max(map(len, lines)) <= 80
     places = [next(n for n, line in enumerate(lines) if f"headatlas {word}" in line) for word in FIRST]
     assert places == sorted(places) and places[-1] < 10

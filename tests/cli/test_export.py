@@ -7,13 +7,13 @@ import json
 import pytest
 from transformers import AutoModelForCausalLM
 
-from cli.test_check import fails, headatlas
+from support.cli import assert_refused, invoke
 
 
 def test_what_export_says(tiny, task, atlas, tmp_path):
     out = tmp_path / "checkpoint"
     options = ("--gates", "remove", "--hard", 0.5, "--prune", "--model", tiny)
-    found = headatlas("export", atlas, "--task", task, *options, "--items", 6, "--out", out)
+    found = invoke("export", atlas, "--task", task, *options, "--items", 6, "--out", out)
     assert found.returncode == 0, found.stderr
     assert "words, 6 held-out items" in found.stdout and "NLL, nats per token" in found.stdout
     assert "removed" in found.stdout and "an ordinary checkpoint" in found.stdout
@@ -27,7 +27,7 @@ def test_what_export_says(tiny, task, atlas, tmp_path):
 
 def test_as_json(tiny, task, atlas, tmp_path):
     options = ("--gates", "retain", "--model", tiny, "--json")
-    found = headatlas("export", atlas, "--task", task, *options, "--items", 6, "--out", tmp_path / "x")
+    found = invoke("export", atlas, "--task", task, *options, "--items", 6, "--out", tmp_path / "x")
     data = json.loads(found.stdout)
     assert data["task"] == "words" and data["before"].keys() == data["after"].keys()
     change = data["accuracy_change"]
@@ -39,11 +39,12 @@ def test_as_json(tiny, task, atlas, tmp_path):
 def test_wrong_ones(tiny, task, atlas, tmp_path):
     out = tmp_path / "x"
     common = ("export", atlas, "--task", task, "--out", out, "--model", tiny)
-    fails(headatlas(*common, "--gates", "rettain"), "no gates named")
-    fails(headatlas(*common, "--hard", 0.5), "hard is for the gates of retain")
-    fails(headatlas(*common, "--gates", "retain", "--seed", 4), "there are 0, 1")
+    assert_refused(invoke(*common, "--gates", "rettain"), "no gates named")
+    assert_refused(invoke(*common, "--hard", 0.5), "hard is for the gates of retain")
+    assert_refused(invoke(*common, "--gates", "retain", "--seed", 4), "there are 0, 1")
     there = ("export", atlas, "--task", task, "--out", tmp_path, "--gates", "retain")
-    fails(headatlas(*there), "already exists")
-    fails(headatlas("export", atlas, "--task", "wrds", "--out", out), "no gated task", "did you mean 'words'")
-    fails(headatlas("export", tmp_path, "--task", task, "--out", out), "no atlas")
+    assert_refused(invoke(*there), "already exists")
+    wrong_task = invoke("export", atlas, "--task", "wrds", "--out", out)
+    assert_refused(wrong_task, "no gated task", "did you mean 'words'")
+    assert_refused(invoke("export", tmp_path, "--task", task, "--out", out), "no atlas")
     assert not out.exists()

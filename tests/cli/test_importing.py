@@ -7,6 +7,8 @@ import shlex
 import pandas as pd
 import pytest
 
+from support.cli import invoke
+
 
 def rows(*names, column="task", **more):
     lines = [
@@ -18,12 +20,12 @@ def rows(*names, column="task", **more):
 
 
 @pytest.fixture
-def imported(here, tmp_path):
+def imported(tmp_path):
     """A function: imports rows into an atlas folder and returns what the command printed."""
 
     def run(frame, *options):
         frame.to_csv(tmp_path / "t.csv", index=False)
-        result = here("import", tmp_path / "t.csv", "--out", tmp_path / "my atlas", *options)
+        result = invoke("import", tmp_path / "t.csv", "--out", tmp_path / "my atlas", *options)
         assert result.returncode == 0, result.stderr
         return result.stdout
 
@@ -39,10 +41,10 @@ def test_ignored_columns_holes_and_seeds_are_named(imported):
     assert "3 of 6 heads are not in the imported table" in said
 
 
-def test_a_column_is_averaged_when_asked(imported, here, tmp_path):
+def test_a_column_is_averaged_when_asked(imported, tmp_path):
     both = pd.concat([rows("mine", template="a"), rows("mine", template="b")])
     both.to_csv(tmp_path / "t.csv", index=False)
-    refused = here("import", tmp_path / "t.csv", "--out", tmp_path / "my atlas")
+    refused = invoke("import", tmp_path / "t.csv", "--out", tmp_path / "my atlas")
     assert refused.returncode == 2 and "--average template" in refused.stderr
     said = imported(both, "--average", "template")
     assert "each score is the mean over template (2 rows)" in said and "ignored" not in said
@@ -57,31 +59,31 @@ ADVICE = {
 
 
 @pytest.mark.parametrize("case", ADVICE)
-def test_the_advice_can_be_followed(case, imported, here, tmp_path):
+def test_the_advice_can_be_followed(case, imported, tmp_path):
     frame, words = ADVICE[case]
     said = imported(frame)
     command = said.rstrip().splitlines()[-1].removeprefix("to see it: ")
     assert words in command
-    assert here(*shlex.split(command)[1:]).returncode == 0
+    assert invoke(*shlex.split(command)[1:]).returncode == 0
 
 
 def test_the_category_other_is_named(imported):
     assert "unless a column 'category' says another: mine" in imported(rows("mine", column="relation"))
 
 
-def test_a_card_says_where_a_score_comes_from(imported, here, tmp_path):
+def test_a_card_says_where_a_score_comes_from(imported, tmp_path):
     imported(pd.concat([rows("mine"), rows("copying", column="relation")]))
-    card = here("head", tmp_path / "my atlas", "L0H1").stdout
+    card = invoke("head", tmp_path / "my atlas", "L0H1").stdout
     assert "imported score" in card and "mine" in card and "† imported" in card and "G+" not in card
-    hole = here("head", tmp_path / "my atlas", "L1H0").stdout
+    hole = invoke("head", tmp_path / "my atlas", "L1H0").stdout
     assert "not in the imported table: mine, copying" in hole and "nothing stands out" not in hole
 
 
-def test_a_score_cannot_be_validated_or_exported(imported, here, tmp_path):
+def test_a_score_cannot_be_validated_or_exported(imported, tmp_path):
     imported(rows("mine"))
-    result = here("export", tmp_path / "my atlas", "--task", "mine", "--out", tmp_path / "out")
+    result = invoke("export", tmp_path / "my atlas", "--task", "mine", "--out", tmp_path / "out")
     assert result.returncode != 0 and "'mine' is an imported score: there are no gates" in result.stderr
-    result = here("plot", tmp_path / "my atlas")
+    result = invoke("plot", tmp_path / "my atlas")
     assert result.returncode == 2 and "--kind imported" in result.stderr
 
 
@@ -100,22 +102,22 @@ def test_gates_without_a_seed_have_no_number_of_seeds(imported):
     assert "gates: mine\n" in imported(pd.DataFrame(lines))
 
 
-def test_a_card_says_which_effects_were_imported(imported, here, tmp_path):
+def test_a_card_says_which_effects_were_imported(imported, tmp_path):
     imported(rows("mine", method="mediate"))
-    card = here("head", tmp_path / "my atlas", "L0H1").stdout
+    card = invoke("head", tmp_path / "my atlas", "L0H1").stdout
     assert "mediate†" in card and "† imported, not measured here" in card
 
 
 @pytest.mark.parametrize("width", [20, 40])
 @pytest.mark.parametrize("kind", ["models", "tasks", "relations", "atlases"])
-def test_lists_are_not_cut(kind, width, here, imported, tmp_path, monkeypatch):
+def test_lists_are_not_cut(kind, width, imported, tmp_path, monkeypatch):
     """Words may go on in the next line; no character is lost."""
     imported(pd.concat([rows("a-rather-long-name-of-a-task"), rows("mine", method="mediate")]))
     monkeypatch.chdir(tmp_path)
 
     def shown(columns):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        out = here("list", kind, *(["."] if kind == "atlases" else [])).stdout
+        where = ["."] if kind == "atlases" else []
+        out = invoke("list", kind, *where, COLUMNS=str(columns)).stdout
         return sorted(out.replace("\n", "").replace(" ", ""))
 
     assert shown(width) == shown(1000)

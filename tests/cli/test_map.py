@@ -13,14 +13,12 @@ import sys
 import pandas as pd
 import pytest
 
-from cli.test_check import fails, headatlas
 from headatlas import open_atlas
 from headatlas.export import FORMATS
+from headatlas.figure import FIGURES
 from headatlas.method.method import METHODS
+from support.cli import assert_refused, invoke
 from support.small_run import write_task
-
-slow = pytest.mark.slow
-
 
 SMALL = ("--seeds", 2, "--updates", 3, "--batch", 4, "--dtype", "float32")
 
@@ -33,7 +31,7 @@ def task(tmp_path_factory):
 @pytest.fixture(scope="module")
 def atlas(tiny, task, tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlases") / "atlas"
-    result = headatlas("map", tiny, "--task", task, *SMALL, "--out", folder)
+    result = invoke("map", tiny, "--task", task, *SMALL, "--out", folder)
     assert result.returncode == 0, result.stderr
     return folder, result
 
@@ -68,7 +66,7 @@ def test_what_map_says(atlas):
 
 def test_json(atlas, tiny, task):
     folder, _ = atlas
-    result = headatlas("map", tiny, "--task", task, *SMALL, "--out", folder, "--resume", "--json")
+    result = invoke("map", tiny, "--task", task, *SMALL, "--out", folder, "--resume", "--json")
     assert result.returncode == 0, result.stderr
     (found,) = json.loads(result.stdout)["tasks"]
     assert found["task"] == "words" and found["seeds"] == 2 and found["threshold"] == 0.5
@@ -97,7 +95,7 @@ def on_a_terminal(columns, *arguments):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
-@slow
+@pytest.mark.process
 def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
     """The bar shows updates, loss, rate and time left."""
     text = on_a_terminal(
@@ -107,7 +105,7 @@ def test_a_live_bar_on_a_terminal(tiny, task, tmp_path):
     assert "left" in text
 
 
-@slow
+@pytest.mark.process
 def test_a_bar_on_a_narrow_terminal_keeps_what_matters(tiny, task, tmp_path):
     other = write_task(tmp_path / "others.jsonl", seed=4)
     tasks = ("--task", task, "--task", other)
@@ -122,76 +120,76 @@ def test_a_bar_on_a_narrow_terminal_keeps_what_matters(tiny, task, tmp_path):
 
 def test_plot(atlas, tmp_path):
     folder, _ = atlas
-    result = headatlas("plot", folder)
+    result = invoke("plot", folder)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str(folder / "agreement.png")
     assert (folder / "agreement.png").read_bytes().startswith(b"\x89PNG")
 
 
-@slow
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agreement", "score", "trajectories", "distributions", "profile"])
 def test_every_kind_of_plot(atlas, tmp_path, kind):
     folder, _ = atlas
     for form, start in (("pdf", b"%PDF"), ("svg", b"<?xml")):
         path = tmp_path / f"x.{form}"
-        result = headatlas(
-            "plot", folder, "--kind", kind, "--out", path, "--colours", "safe", "--label", "(b)"
-        )
+        colours = () if kind == "trajectories" else ("--colours", "safe")
+        result = invoke("plot", folder, "--kind", kind, "--out", path, *colours, "--label", "(b)")
         assert result.returncode == 0, result.stderr
         assert path.read_bytes().startswith(start)
 
 
-def test_wrong_plots(atlas, tmp_path, here):
+def test_wrong_plots(atlas, tmp_path):
     folder, _ = atlas
-    assert fails(here("plot", folder, "--kind", "agrement"), "did you mean 'agreement'")
-    assert fails(here("plot", folder, "--kind", "score", "--score", "beauty"), "facilitation")
-    assert fails(here("plot", folder, "--format", "bmp"), "png")
+    assert_refused(invoke("plot", folder, "--kind", "agrement"), "did you mean 'agreement'")
+    assert_refused(invoke("plot", folder, "--kind", "score", "--score", "beauty"), "facilitation")
+    assert_refused(invoke("plot", folder, "--format", "bmp"), "png")
     for kind in ("agreement", "stability"):
         for value in ("-3", "nan", "0", "1.5", "inf"):
-            wrong = here("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
-            assert fails(wrong, "threshold is", "allowed are numbers above 0 and up to 1")
+            wrong = invoke("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
+            assert_refused(wrong, "threshold is", "allowed are numbers above 0 and up to 1")
     for kind in ("score", "effects", "trajectories", "imported"):
         for value in ("0", "0.5", "nan"):
-            wrong = here("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
-            assert fails(wrong, "--threshold is for --kind categories, agreement, stability")
+            wrong = invoke("plot", folder, "--kind", kind, "--threshold", value, "--out", tmp_path / "x.png")
+            assert_refused(wrong, "--threshold is for --kind agreement, stability, categories")
     assert not (tmp_path / "x.png").exists()
-    assert fails(here("plot", folder, "--task", "sums"), "words")
-    assert fails(here("plot", folder, "--colours", "loud"), "safe")
-    assert fails(here("plot", tmp_path), "is no atlas")
-    assert fails(here("plot", folder, "--score", "interference"), "--score is for --kind score")
-    assert fails(here("plot", folder, "--format", "pdf", "--out", tmp_path / "x.png"), "does not fit")
+    assert_refused(invoke("plot", folder, "--task", "sums"), "words")
+    assert_refused(invoke("plot", folder, "--colours", "loud"), "safe")
+    assert_refused(invoke("plot", tmp_path), "is no atlas")
+    assert_refused(invoke("plot", folder, "--score", "interference"), "--score is for --kind score")
+    refused = invoke("plot", folder, "--kind", "effects", "--colours", "safe")
+    assert_refused(refused, "effects has no use for it")
+    assert_refused(invoke("plot", folder, "--format", "pdf", "--out", tmp_path / "x.png"), "does not fit")
 
 
 def test_table(atlas, tmp_path):
     folder, _ = atlas
-    printed = headatlas("table", folder).stdout.splitlines()
+    printed = invoke("table", folder).stdout.splitlines()
     assert printed[0] == "method,task,seed,fit,relation,direction,layer,head,value"
     assert len(printed) == 1 + 2 * 3 * 12
-    assert headatlas("table", folder, "--out", tmp_path / "t.parquet").returncode == 0
+    assert invoke("table", folder, "--out", tmp_path / "t.parquet").returncode == 0
     frame = pd.read_parquet(tmp_path / "t.parquet")
     assert len(frame) == 72 and frame["value"].between(0, 1).all()
-    assert fails(headatlas("table", folder, "--out", tmp_path / "t.xlsx"), ".csv or .parquet")
+    assert_refused(invoke("table", folder, "--out", tmp_path / "t.xlsx"), ".csv or .parquet")
 
 
-@slow
 def test_contrast(tiny, task, tmp_path):
     other = write_task(tmp_path / "others.jsonl", seed=4)
     arguments = ("contrast", tiny, "--retain", task, "--forget", other, *SMALL, "--out", tmp_path / "atlas")
-    result = headatlas(*arguments)
+    result = invoke(*arguments)
     assert result.returncode == 0, result.stderr
     assert "ungated" in result.stdout and "seed 1" in result.stdout and "heads shut" in result.stdout
-    found = json.loads(headatlas(*arguments, "--resume", "--json").stdout)
+    found = json.loads(invoke(*arguments, "--resume", "--json").stdout)
     assert found["contrast"] == "words without others" and set(found["gated"]) == {"0", "1"}
     assert set(found["ungated"]) == {
         f"{side}_{name}"
         for side in ("retain", "forget")
         for name in ("nll", "accuracy", "token_accuracy", "rows")
     }
-    assert fails(headatlas("plot", tmp_path / "atlas"), "no task to draw", "--kind contrast")
-    drawn = headatlas("plot", tmp_path / "atlas", "--kind", "contrast")
+    assert_refused(invoke("plot", tmp_path / "atlas"), "no task to draw", "--kind contrast")
+    drawn = invoke("plot", tmp_path / "atlas", "--kind", "contrast")
     assert drawn.returncode == 0 and (tmp_path / "atlas" / "contrast.png").exists()
-    same = headatlas("contrast", "no/model", "--retain", task, "--forget", task, "--out", tmp_path / "x")
-    assert fails(same, "retain and forget are both 'words'")
+    same = invoke("contrast", "no/model", "--retain", task, "--forget", task, "--out", tmp_path / "x")
+    assert_refused(same, "retain and forget are both 'words'")
 
 
 @pytest.mark.parametrize(
@@ -205,9 +203,9 @@ def test_contrast(tiny, task, tmp_path):
         ),
     ],
 )
-def test_bad_tasks(tiny, tmp_path, content, words, here):
+def test_bad_tasks(tiny, tmp_path, content, words):
     (tmp_path / "bad.jsonl").write_text(content)
-    assert fails(here("map", tiny, "--task", tmp_path / "bad.jsonl", "--out", tmp_path / "x"), *words)
+    assert_refused(invoke("map", tiny, "--task", tmp_path / "bad.jsonl", "--out", tmp_path / "x"), *words)
 
 
 @pytest.mark.parametrize(
@@ -221,31 +219,31 @@ def test_bad_tasks(tiny, tmp_path, content, words, here):
         ("not json\n", ["line 1 is not JSON"]),
     ],
 )
-def test_what_needs_no_model_is_said_before_one_is_looked_for(tmp_path, here, content, words):
+def test_what_needs_no_model_is_said_before_one_is_looked_for(tmp_path, content, words):
     (tmp_path / "bad.jsonl").write_text(content)
     task = tmp_path / "bad.jsonl"
-    assert fails(here("map", "no/model", "--task", task, "--out", tmp_path / "x"), *words)
+    assert_refused(invoke("map", "no/model", "--task", task, "--out", tmp_path / "x"), *words)
 
 
-def test_a_place_that_cannot_be_an_atlas_is_refused_before_a_model_is_looked_for(tmp_path, here, task):
+def test_a_place_that_cannot_be_an_atlas_is_refused_before_a_model_is_looked_for(tmp_path, task):
     file = tmp_path / "notes.txt"
     file.write_text("mine")
     for out in (file, file / "atlas"):
-        assert fails(here("map", "no/model", "--task", task, "--out", out), "is a file", "--out")
+        assert_refused(invoke("map", "no/model", "--task", task, "--out", out), "is a file", "--out")
     assert file.read_text() == "mine"
 
 
-def test_a_changed_task_is_named_in_words(atlas, tiny, tmp_path, here):
+def test_a_changed_task_is_named_in_words(atlas, tiny, tmp_path):
     folder, _ = atlas
     changed = write_task(tmp_path / "words.jsonl", seed=8)
-    result = here("map", tiny, "--task", changed, *SMALL, "--out", folder, "--resume")
-    assert fails(result, "other items", "has changed since") and "instead of" not in result.stderr
+    result = invoke("map", tiny, "--task", changed, *SMALL, "--out", folder, "--resume")
+    assert_refused(result, "other items", "has changed since") and "instead of" not in result.stderr
 
 
-def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):
+def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path):
     map_ = ("map", tiny, "--task", task, "--out", tmp_path / "x", "--dtype", "float32")
-    assert fails(here(*map_, "--max-tokens", 2), "no row fits in 2 tokens", "--max-tokens")
-    assert fails(here(*map_, "--batch", 500), "fewer than a batch of 500", "--batch")
+    assert_refused(invoke(*map_, "--max-tokens", 2), "no row fits in 2 tokens", "--max-tokens")
+    assert_refused(invoke(*map_, "--batch", 500), "fewer than a batch of 500", "--batch")
     assert not (tmp_path / "x").exists()  # a wrong request leaves nothing behind
 
 
@@ -266,41 +264,40 @@ def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path, here):
         (["--option", "speed"], ["--option 'speed' is not NAME=VALUE"]),
     ],
 )
-def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words, here):
-    result = here("map", "no/such-model", "--task", "syntax", *arguments, "--out", tmp_path / "x")
-    assert fails(result, *words)
+def test_wrong_requests_are_known_before_a_model_is_loaded(tmp_path, arguments, words):
+    result = invoke("map", "no/such-model", "--task", "syntax", *arguments, "--out", tmp_path / "x")
+    assert_refused(result, *words)
     assert not (tmp_path / "x").exists()
 
 
-def test_list_methods_and_formats(here):
-    for what, names in (("methods", METHODS), ("formats", FORMATS)):
-        shown, rows = here("list", what), json.loads(here("list", what, "--json").stdout)
+def test_list_what_is_registered():
+    for what, names in (("methods", METHODS), ("figures", FIGURES), ("formats", FORMATS)):
+        shown, rows = invoke("list", what), json.loads(invoke("list", what, "--json").stdout)
         assert [row["name"] for row in rows] == list(names)
         for row in rows:
             assert row["name"] in shown.stdout and row["about"] and row["options"]
 
 
-@slow
+@pytest.mark.slow
 def test_list_tasks():
-    result = headatlas("list", "tasks")
+    result = invoke("list", "tasks")
     assert result.returncode == 0
     for name in ("math", "syntax", "aba", "paper/commonsense", "blimp/<paradigm>"):
         assert name in result.stdout
-    rows = json.loads(headatlas("list", "tasks", "--json").stdout)
+    rows = json.loads(invoke("list", "tasks", "--json").stdout)
     assert len(rows) == 9 and all(row["licence"] for row in rows)
 
 
 def test_a_table_is_printed_or_written(tmp_path):
     """Both at once would leave one of them undone."""
-    result = headatlas("table", tmp_path, "--json", "--out", tmp_path / "t.csv")
-    assert fails(result, "give one of them")
+    result = invoke("table", tmp_path, "--json", "--out", tmp_path / "t.csv")
+    assert_refused(result, "give one of them")
 
 
 @pytest.mark.parametrize("width", [20, 40, 55, 79, 120])
-def test_a_card_names_tasks_and_roles_at_every_width(atlas, width, here, monkeypatch):
+def test_a_card_names_tasks_and_roles_at_every_width(atlas, width):
     folder, _ = atlas
-    monkeypatch.setenv("COLUMNS", str(width))
-    card = here("head", folder, "L0H0").stdout
+    card = invoke("head", folder, "L0H0", COLUMNS=str(width)).stdout
     assert "words" in card and "roles" in card and "G+" in card
     assert re.search(r"\d (facilitating|interfering|irrelevant|anomaly|unclear)", card.replace("\n", " "))
     assert len(re.findall(r"\d\.\d\d / \d\.\d\d / \d\.\d\d", card)) == 2

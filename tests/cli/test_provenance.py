@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from cli.test_check import fails, headatlas
 from headatlas import open_atlas
 from headatlas.request.origin import recorded_model
+from support.cli import assert_refused, invoke
 from support.planted import word_tokenizer
 from support.small_run import write_task
 from support.tiny import build_tiny
@@ -26,7 +26,7 @@ def made(tmp_path_factory):
     word_tokenizer(100).save_pretrained(root / "model")
     write_task(root / "words.jsonl", 120)
     small = ("--seeds", 2, "--updates", 3, "--batch", 4, "--max-tokens", 7, "--dtype", "float32")
-    result = headatlas("map", root / "model", "-t", root / "words.jsonl", *small, "-o", root / "atlas")
+    result = invoke("map", root / "model", "-t", root / "words.jsonl", *small, "-o", root / "atlas")
     assert result.returncode == 0, result.stderr
     return root
 
@@ -62,9 +62,9 @@ def changed(path, change):
         path.write_bytes(before)
 
 
-def test_commands_go_on_without_model_and_task(here, commands, atlas, tmp_path):
+def test_commands_go_on_without_model_and_task(commands, atlas, tmp_path):
     for name, command in commands.items():
-        result = here(*command)
+        result = invoke(*command)
         assert result.returncode == 0, (name, result.stderr)
     found = open_atlas(atlas)
     assert found.seeds("words") == [0, 1, 2] and found.validated == ["words"]
@@ -74,25 +74,25 @@ def test_commands_go_on_without_model_and_task(here, commands, atlas, tmp_path):
     assert (tmp_path / "new" / "config.json").exists()
 
 
-def test_effects_go_on_with_their_items_and_their_limit(here, made, tmp_path):
+def test_effects_go_on_with_their_items_and_their_limit(made, tmp_path):
     out = tmp_path / "effects"
     asked = ("--method", "ablate", "--items", 5, "--max-tokens", 7, "--dtype", "float32")
-    assert here("map", made / "model", "-t", made / "words.jsonl", *asked, "-o", out).returncode == 0
-    result = here("map", "--resume", "-o", out, "--method", "ablate", "--seeds", 2)
+    assert invoke("map", made / "model", "-t", made / "words.jsonl", *asked, "-o", out).returncode == 0
+    result = invoke("map", "--resume", "-o", out, "--method", "ablate", "--seeds", 2)
     assert result.returncode == 0, result.stderr
     found = open_atlas(out)
     assert found.effects("words", "ablate-zero").seed.values.tolist() == [0, 1]
     assert found.effect("words", "ablate-zero", 1).facts["items"] == 5
 
 
-def test_relations_go_on_with_their_limit_and_dtype(here, made, tmp_path):
+def test_relations_go_on_with_their_limit_and_dtype(made, tmp_path):
     out, pairs = tmp_path / "relations", tmp_path / "next.csv"
     pairs.write_text("source,target\n" + "".join(f"w{n},w{n + 1}\n" for n in range(40)))
     plain = ("--source", "embedding", "--no-salient", "-o", out)
     asked = ("-r", pairs, "-k", 3, "--dtype", "bfloat16", *plain)
-    assert here("relations", made / "model", *asked).returncode == 0
+    assert invoke("relations", made / "model", *asked).returncode == 0
     pairs.unlink()  # its pairs are in the atlas
-    result = here("relations", "--resume", *plain)
+    result = invoke("relations", "--resume", *plain)
     assert result.returncode == 0, result.stderr
     found = open_atlas(out)
     assert len(found.relations) > 5 and found.relation_scores().sel(relation="next").k.item() == 3
@@ -100,46 +100,46 @@ def test_relations_go_on_with_their_limit_and_dtype(here, made, tmp_path):
 
 
 @each_command
-def test_a_task_that_has_changed_is_refused(here, made, commands, command, tmp_path):
+def test_a_task_that_has_changed_is_refused(made, commands, command, tmp_path):
     other = write_task(tmp_path / "other.jsonl", 120, seed=1).read_bytes()
     with changed(made / "words.jsonl", other):
-        assert fails(here(*commands[command]), "words", "other items")
+        assert_refused(invoke(*commands[command]), "words", "other items")
     assert not (tmp_path / "new").exists()
 
 
 @each_command
-def test_a_model_that_has_changed_is_refused(here, made, commands, command, tmp_path):
+def test_a_model_that_has_changed_is_refused(made, commands, command, tmp_path):
     build_tiny("llama", seed=1).save_pretrained(tmp_path / "other")
     weights = (tmp_path / "other" / "model.safetensors").read_bytes()
     with changed(made / "model" / "model.safetensors", weights):
-        assert fails(here(*commands[command]), "weights")
+        assert_refused(invoke(*commands[command]), "weights")
     assert not (tmp_path / "new").exists()
 
 
 @each_command
-def test_a_task_that_has_moved_is_asked_for(here, made, commands, command):
+def test_a_task_that_has_moved_is_asked_for(made, commands, command):
     with changed(made / "words.jsonl", None):
-        assert fails(here(*commands[command]), "words: its file is not known or has moved", "--task")
-        assert fails(here(*commands[command], "--task", "words"), "has moved", "--task")
+        assert_refused(invoke(*commands[command]), "words: its file is not known or has moved", "--task")
+        assert_refused(invoke(*commands[command], "--task", "words"), "has moved", "--task")
 
 
 @each_command
-def test_a_model_that_has_moved_is_asked_for(here, made, commands, command, tmp_path):
+def test_a_model_that_has_moved_is_asked_for(made, commands, command, tmp_path):
     (made / "model").rename(tmp_path / "moved")
     try:
         how = "the argument MODEL" if command == "map" else "--model"
-        said = here(*commands[command])
-        assert fails(said, "The atlas calls its model 'model'", f"{how} says where it is")
+        said = invoke(*commands[command])
+        assert_refused(said, "The atlas calls its model 'model'", f"{how} says where it is")
         option = () if command == "map" else ("--model",)
         name, *rest = commands[command]
-        result = here(name, *option, tmp_path / "moved", *rest)
+        result = invoke(name, *option, tmp_path / "moved", *rest)
         assert result.returncode == 0, result.stderr
     finally:
         (tmp_path / "moved").rename(made / "model")
 
 
 @each_command
-def test_permission_to_run_code_is_never_read_from_an_atlas(here, commands, command, atlas, tmp_path):
+def test_permission_to_run_code_is_never_read_from_an_atlas(commands, command, atlas, tmp_path):
     """Somebody sends an atlas whose task is code beside it."""
     ran = tmp_path / "ran"
     (tmp_path / "evil.py").write_text(f"open({str(ran)!r}, 'w').close()\ndef rows(): return []\n")
@@ -152,5 +152,5 @@ def test_permission_to_run_code_is_never_read_from_an_atlas(here, commands, comm
     task["folder"] = str(tmp_path)
     (atlas / "atlas.json").write_text(json.dumps(data))
     assert not recorded_model(open_atlas(atlas)).trust_remote_code
-    assert fails(here(*commands[command]), "runs the code of 'evil:rows'", "--trust-task-code")
+    assert_refused(invoke(*commands[command]), "runs the code of 'evil:rows'", "--trust-task-code")
     assert not ran.exists()

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cli.test_check import fails, headatlas
 from headatlas import open_atlas
-from headatlas.atlas import Atlas, Run, ScoreMap
-from headatlas.cli.relations import _show
+from headatlas.atlas import Atlas, Run, ScoreMap, summarize_relations
+from headatlas.cli.relations import show_summaries
 from support.atlases import spec_of
-
-slow = pytest.mark.slow
+from support.cli import assert_refused, invoke
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,7 @@ def atlas(tiny, lists, tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlases") / "atlas"
     one, other = lists
     arguments = ("--relation", one, "--relation", other, "--category", "knowledge", "--dynamic")
-    result = headatlas("relations", tiny, *arguments, "--out", folder)
+    result = invoke("relations", tiny, *arguments, "--out", folder)
     assert result.returncode == 0, result.stderr
     return folder, result
 
@@ -55,7 +53,7 @@ def test_what_relations_says(atlas):
 
 def test_json_and_resume(atlas, tiny, lists):
     folder, _ = atlas
-    result = headatlas("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--json")
+    result = invoke("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--json")
     assert result.returncode == 0, result.stderr
     (row,) = json.loads(result.stdout)["relations"]
     assert (row["relation"], row["category"], row["kind"], row["pairs"]) == ("next", "counting", "static", 60)
@@ -69,10 +67,10 @@ def test_pairs_that_are_left_out_are_counted_and_named_on_request(atlas, tiny, l
     assert f"\npairs left out (--left-out names them):\n{listing}" in result.stdout
     assert "zebra" not in result.stdout
     again = ("relations", tiny, "-r", lists[0], "--out", folder, "--resume", "--left-out")
-    named = headatlas(*again).stdout
+    named = invoke(*again).stdout
     assert "next, not in the vocabulary (1): zebra → w1\n" in named
     assert "next, several tokens (1): w2 w3 → w4\n" in named and "names them" not in named
-    (row,) = json.loads(headatlas(*again, "--json").stdout)["relations"]
+    (row,) = json.loads(invoke(*again, "--json").stdout)["relations"]
     assert row["left_out"] == {"not in the vocabulary": 1, "several tokens": 1}
     assert row["left_out_pairs"]["several tokens"] == [["w2 w3", "w4"]]
     assert open_atlas(folder).left_out_pairs("next") == {
@@ -89,62 +87,62 @@ def test_heads_of_a_category_named_other_are_counted_as_such():
     scores = [ScoreMap("relations", "mine", "id", values, {"category": "other", "kind": "static"})]
     atlas = Atlas(spec_of(7, 7), runs, [], scores=scores)
     console = Console(file=StringIO(), width=100)
-    _show(console, atlas.relation_scores(), atlas)
+    show_summaries(console, atlas, summarize_relations(atlas, ["mine"]))
     assert "heads that promote a relation (score ≥ 0.15): 14 of category other\n" in console.file.getvalue()
 
 
 def test_a_card(atlas):
     folder, _ = atlas
-    result = headatlas("head", folder, "1.2")
+    result = invoke("head", folder, "1.2")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("L1H2 of tiny: ")
     assert len(re.findall(r"'w\d+'", result.stdout)) >= 15  # tokens that it amplifies
-    card = json.loads(headatlas("head", folder, "L1H2", "--json").stdout)
+    card = json.loads(invoke("head", folder, "L1H2", "--json").stdout)
     assert card["head"] == "L1H2" and len(card["salient"]) == 15 and len(card["salient"][0]["mapped"]) == 5
     assert {one["direction"] for one in card["relations"]} == {"promote", "suppress"}
 
 
-def test_wrong_requests(atlas, tiny, lists, tmp_path, here):
+def test_wrong_requests(atlas, tiny, lists, tmp_path):
     folder, _ = atlas
     out = ("--out", tmp_path / "x")
-    assert fails(here("head", folder, "L9H9"), "layers 0 to 2")
-    assert fails(here("head", folder, "nine"), "L5H3")
-    assert fails(here("relations", "no/model", "-r", "capital", *out), "did you mean 'country-capital'")
-    assert fails(here("relations", "no/model", "-r", tmp_path / "no.csv", *out), "cannot be read")
-    assert fails(here("relations", "no/model", "--source", "mlp", *out), "no source named 'mlp'")
-    assert fails(here("relations", "no/model", "-k", 0, *out), "k is 0")
-    assert fails(here("relations", "no/model", "-r", lists[0], "--causal", "plural", *out), "plural")
-    assert fails(here("relations", tiny, "-r", lists[0], "--out", folder), "--resume")
-    assert fails(here("plot", folder, "--kind", "categories", "--direction", "up"), "promote")
-    assert fails(here("plot", folder, "--kind", "relations", "--relation", "nex"), "did you mean 'next'")
-    assert fails(here("plot", folder, "--kind", "agreement"), "no task to draw")
-    assert fails(here("plot", folder, "--kind", "agreement", "-r", "next"), "--relation is for")
-    assert fails(here("import", tmp_path / "no.csv", *out), "does not exist")
+    assert_refused(invoke("head", folder, "L9H9"), "layers 0 to 2")
+    assert_refused(invoke("head", folder, "nine"), "L5H3")
+    assert_refused(invoke("relations", "no/model", "-r", "capital", *out), "did you mean 'country-capital'")
+    assert_refused(invoke("relations", "no/model", "-r", tmp_path / "no.csv", *out), "cannot be read")
+    assert_refused(invoke("relations", "no/model", "--source", "mlp", *out), "no source named 'mlp'")
+    assert_refused(invoke("relations", "no/model", "-k", 0, *out), "k is 0")
+    assert_refused(invoke("relations", "no/model", "-r", lists[0], "--causal", "plural", *out), "plural")
+    assert_refused(invoke("relations", tiny, "-r", lists[0], "--out", folder), "--resume")
+    assert_refused(invoke("plot", folder, "--kind", "categories", "--direction", "up"), "promote")
+    assert_refused(invoke("plot", folder, "--kind", "relations", "--relation", "nex"), "did you mean 'next'")
+    assert_refused(invoke("plot", folder, "--kind", "agreement"), "no task to draw")
+    assert_refused(invoke("plot", folder, "--kind", "agreement", "-r", "next"), "--relation is for")
+    assert_refused(invoke("import", tmp_path / "no.csv", *out), "does not exist")
     assert not (tmp_path / "x").exists()
 
 
-@slow
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["categories", "relations", "dynamic"])
 def test_figures(atlas, kind):
     folder, _ = atlas
-    result = headatlas("plot", folder, "--kind", kind, "--format", "svg")
+    result = invoke("plot", folder, "--kind", kind, "--format", "svg")
     assert result.returncode == 0, result.stderr
     assert (folder / f"{kind}.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_a_table_goes_out_and_comes_in(atlas, tmp_path):
     folder, _ = atlas
-    assert headatlas("table", folder, "--out", tmp_path / "t.csv").returncode == 0
+    assert invoke("table", folder, "--out", tmp_path / "t.csv").returncode == 0
     measured = (tmp_path / "t.csv").read_text().splitlines()
-    result = headatlas("import", tmp_path / "t.csv", "--out", tmp_path / "atlas", "--model", "mine")
+    result = invoke("import", tmp_path / "t.csv", "--out", tmp_path / "atlas", "--model", "mine")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("mine, 3 layers of 4 heads, in ") and "relations: " in result.stdout
-    again = headatlas("table", tmp_path / "atlas").stdout.splitlines()
+    again = invoke("table", tmp_path / "atlas").stdout.splitlines()
     assert again == measured
 
 
 def test_list_relations():
-    rows = json.loads(headatlas("list", "relations", "--json").stdout)
+    rows = json.loads(invoke("list", "relations", "--json").stdout)
     assert len(rows) == 25 and sum(row["published"] for row in rows) == 20
     assert {row["category"] for row in rows} == {"algorithmic", "knowledge", "linguistic", "translation"}
-    assert "country-capital" in headatlas("list", "relations").stdout
+    assert "country-capital" in invoke("list", "relations").stdout

@@ -31,6 +31,7 @@ def test_all_are_there():
 
 
 @pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_tutorial(name, out):
     options, words = TUTORIALS[name]

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from cli.test_check import fails, headatlas
+from support.cli import assert_refused, invoke
 
 FEW = ("--items", 5, "--draws", 2, "--retest", 1, "--method", "ablate", "--method", "attribute-integrated")
 
 
 @pytest.fixture(scope="module")
 def validated(tiny, task, atlas):
-    return headatlas("validate", atlas, "--task", task, "--model", tiny, *FEW)
+    return invoke("validate", atlas, "--task", task, "--model", tiny, *FEW)
 
 
 def test_what_validate_says(validated):
@@ -38,7 +38,7 @@ def test_what_validate_says(validated):
 
 
 def test_validate_as_json(tiny, task, atlas, validated):
-    again = headatlas("validate", atlas, "--task", task, "--model", tiny, *FEW, "--json")
+    again = invoke("validate", atlas, "--task", task, "--model", tiny, *FEW, "--json")
     data = json.loads(again.stdout)["tasks"]["words"]
     assert {line["method"] for line in data["methods"]} == {
         "gating",
@@ -56,38 +56,38 @@ def test_validate_as_json(tiny, task, atlas, validated):
 
 
 def test_report(atlas, validated, tmp_path):
-    page = headatlas("report", atlas)
+    page = invoke("report", atlas)
     assert page.returncode == 0 and "## " in page.stdout and "words:" in page.stdout
     assert "nats over no heads" in page.stdout and "two halves of the items" in page.stdout
     for name in ("report.md", "report.json"):
-        assert headatlas("report", atlas, "--out", tmp_path / name).stdout.strip() == str(tmp_path / name)
+        assert invoke("report", atlas, "--out", tmp_path / name).stdout.strip() == str(tmp_path / name)
     assert (tmp_path / "report.md").read_text() == page.stdout
     found = json.loads((tmp_path / "report.json").read_text())["findings"]
-    data = json.loads(headatlas("report", atlas, "--json").stdout)
+    data = json.loads(invoke("report", atlas, "--json").stdout)
     assert found == data["findings"] and len(found) > 10
     assert "3 + 3 updates, batch 4, 2 seeds" in data["made"]["words"]
     assert any("validated on 5 held-out items" in doubt["text"] for doubt in data["doubts"]["words"])
     assert "Before you believe this" in page.stdout and "**doubtful**" in page.stdout
     deep = tmp_path / "new" / "folder" / "report.md"
-    assert headatlas("report", atlas, "--out", deep).returncode == 0 and deep.read_text() == page.stdout
+    assert invoke("report", atlas, "--out", deep).returncode == 0 and deep.read_text() == page.stdout
 
 
 @pytest.mark.parametrize("kind", ["sufficiency", "ablation", "effects", "stability"])
 def test_plots(atlas, validated, kind):
-    result = headatlas("plot", atlas, "--kind", kind)
+    result = invoke("plot", atlas, "--kind", kind)
     assert result.returncode == 0 and (atlas / f"{kind}.png").stat().st_size > 5000
 
 
 def test_effects(tiny, task, tmp_path):
     asked = ("map", tiny, "-t", task, "--method", "ablate", "--items", 5, "--dtype", "float32")
-    result = headatlas(*asked, "--out", tmp_path / "a")
+    result = invoke(*asked, "--out", tmp_path / "a")
     assert result.returncode == 0, result.stderr
     assert "ablate-zero: loss without the head" in result.stdout and "helps" in result.stdout
     # the model was never trained
     assert "doubtful: the model is not clearly better than chance here: baseline NLL" in result.stdout
     few = "effects measured on 5 distinct items: too few"
-    assert f"doubtful: {few}" in result.stdout and few in headatlas("report", tmp_path / "a").stdout
-    said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
+    assert f"doubtful: {few}" in result.stdout and few in invoke("report", tmp_path / "a").stdout
+    said = invoke(*asked, "--out", tmp_path / "a", "--resume", "--json")
     (found,) = json.loads(said.stdout)["tasks"]
     effects = [one["effect"] for one in found["heads"]]
     assert effects == sorted(effects, reverse=True) and found["items"] == 5
@@ -95,11 +95,11 @@ def test_effects(tiny, task, tmp_path):
 
 def test_effects_of_one_item_have_no_error(tiny, task, tmp_path):
     asked = ("map", tiny, "-t", task, "--method", "attribute-integrated", "--items", 1, "--dtype", "float32")
-    result = headatlas(*asked, "--out", tmp_path / "a")
+    result = invoke(*asked, "--out", tmp_path / "a")
     assert result.returncode == 0, result.stderr
     assert "±" not in result.stdout and "all heads shut: " in result.stdout
     assert "the effects sum to" in result.stdout and "completeness error" in result.stdout
-    said = headatlas(*asked, "--out", tmp_path / "a", "--resume", "--json")
+    said = invoke(*asked, "--out", tmp_path / "a", "--resume", "--json")
     (found,) = json.loads(said.stdout)["tasks"]
     assert "NaN" not in said.stdout and {one["error"] for one in found["heads"]} == {None}
     assert found["sum"] == pytest.approx(sum(one["effect"] for one in found["heads"]), abs=1e-4)
@@ -109,11 +109,11 @@ def test_effects_of_one_item_have_no_error(tiny, task, tmp_path):
 
 def test_mediation_says_what_it_patched(tiny, task, tmp_path):
     asked = ("map", tiny, "-t", task, "--method", "mediate", "--items", 5, "--dtype", "float32")
-    result = headatlas(*asked, "--out", tmp_path / "a")
+    result = invoke(*asked, "--out", tmp_path / "a")
     assert result.returncode == 0, result.stderr
     said = "the prompts of other items, heads patched only where the target is predicted"
     assert said in result.stdout
-    report = headatlas("report", tmp_path / "a")
+    report = invoke("report", tmp_path / "a")
     assert said in report.stdout
 
 
@@ -121,7 +121,7 @@ def test_standard_errors_do_not_shrink_with_seeds_of_the_same_items(tiny, task, 
     """All seeds measure every item: three of them know no more than one."""
     asked = ("map", tiny, "-t", task, "--method", "ablate", "--items", 1000, "--dtype", "float32", "--json")
     runs = [
-        json.loads(headatlas(*asked, "--seeds", seeds, "--out", tmp_path / str(seeds)).stdout)["tasks"][0]
+        json.loads(invoke(*asked, "--seeds", seeds, "--out", tmp_path / str(seeds)).stdout)["tasks"][0]
         for seeds in (1, 3)
     ]
     errors = [{one["head"]: one["error"] for one in run["heads"]} for run in runs]
@@ -129,13 +129,15 @@ def test_standard_errors_do_not_shrink_with_seeds_of_the_same_items(tiny, task, 
     assert runs[0]["distinct_items"] == runs[1]["distinct_items"] == runs[0]["items"]
 
 
-def test_wrong_requests(here, atlas, task, tmp_path):
-    assert fails(here("validate", tmp_path / "none"), "there is no folder")
-    assert fails(here("validate", atlas, "-t", "wrds"), "no gated task in this atlas named", "did you mean")
-    assert fails(here("validate", atlas, "-t", task, "--method", "shapley"), "no method named 'shapley'")
-    assert fails(here("validate", atlas, "-t", task, "--items", 0), "items is 0")
-    assert fails(here("report", atlas, "--out", "report.txt"), "ends in .md or .json")
-    assert fails(here("report", atlas, "--json", "--out", "report.md"), "two formats")
-    assert fails(here("map", "smollm2", "-t", task, "--method", "abla"), "no method named 'abla'")
-    wrong = here("map", "smollm2", "-t", task, "--method", "ablate", "--updates", 3)
-    assert fails(wrong, "'updates' is not an option of ablate-zero; it has seeds, items")
+def test_wrong_requests(atlas, task, tmp_path):
+    assert_refused(invoke("validate", tmp_path / "none"), "there is no folder")
+    assert_refused(
+        invoke("validate", atlas, "-t", "wrds"), "no gated task in this atlas named", "did you mean"
+    )
+    assert_refused(invoke("validate", atlas, "-t", task, "--method", "shapley"), "no method named 'shapley'")
+    assert_refused(invoke("validate", atlas, "-t", task, "--items", 0), "items is 0")
+    assert_refused(invoke("report", atlas, "--out", "report.txt"), "ends in .md or .json")
+    assert_refused(invoke("report", atlas, "--json", "--out", "report.md"), "two formats")
+    assert_refused(invoke("map", "smollm2", "-t", task, "--method", "abla"), "no method named 'abla'")
+    wrong = invoke("map", "smollm2", "-t", task, "--method", "ablate", "--updates", 3)
+    assert_refused(wrong, "'updates' is not an option of ablate-zero; it has seeds, items")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.test_check import fails
+from support.cli import assert_refused, invoke
 
 CONTRAST = ("contrast", "no/model", "--retain", "syntax", "--forget", "math")
 MAP, RELATIONS = ("map", "no/model", "--task", "syntax"), ("relations", "no/model")
@@ -27,19 +27,19 @@ MAP, RELATIONS = ("map", "no/model", "--task", "syntax"), ("relations", "no/mode
         (("relations", "--resume"), "there is no folder"),
     ],
 )
-def test_wrong_requests(here, tmp_path, arguments, words):
-    assert fails(here(*arguments, "--out", tmp_path / "new"), words)
+def test_wrong_requests(tmp_path, arguments, words):
+    assert_refused(invoke(*arguments, "--out", tmp_path / "new"), words)
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("command", [MAP, CONTRAST, RELATIONS], ids=lambda command: command[0])
-def test_a_place_where_no_atlas_can_be(here, atlas, tmp_path, command):
+def test_a_place_where_no_atlas_can_be(atlas, tmp_path, command):
     (tmp_path / "file").write_text("mine")
-    assert fails(here(*command, "--out", tmp_path / "file"), "is a file", "--out")
-    assert fails(here(*command, "--out", atlas), "holds an atlas already; --resume")
+    assert_refused(invoke(*command, "--out", tmp_path / "file"), "is a file", "--out")
+    assert_refused(invoke(*command, "--out", atlas), "holds an atlas already; --resume")
 
 
-def test_options_of_a_resumed_atlas(here, atlas):
-    said = here("map", "--resume", "--out", atlas, "--method", "ablate")
-    assert fails(said, "has no task mapped by ablate")
-    assert fails(here("map", "--resume", "--out", atlas, "--batch", 5), "made with batch 4 instead of 5")
+def test_options_of_a_resumed_atlas(atlas):
+    said = invoke("map", "--resume", "--out", atlas, "--method", "ablate")
+    assert_refused(said, "has no task mapped by ablate")
+    assert_refused(invoke("map", "--resume", "--out", atlas, "--batch", 5), "made with batch 4 instead of 5")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headatlas import Head, HeadNameError, ModelSpec, UnknownNameError
+from headatlas.core import ranked
 
 number = st.integers(0, 10_000)
 
@@ -104,3 +105,24 @@ def test_an_unknown_name_answers_with_the_closest():
     assert error.exit_code == 2
     assert "there are: other, smollm2" in str(UnknownNameError("model", "zzz", ["smollm2", "other"]))
     assert str(UnknownNameError("task", "mine", [])) == "no task named 'mine'; there are none."
+
+
+def names(heads):
+    return [str(head) for head in heads]
+
+
+def test_heads_are_ranked_by_falling_value_then_by_rising_second_key():
+    values = np.array([[0.2, 0.9, np.nan], [0.9, 0.2, 0.2]])
+    assert names(ranked(values)) == ["L0H1", "L1H0", "L0H0", "L1H1", "L1H2"]
+    then = np.array([[0.5, 0.5, 0.5], [0.1, 0.5, 0.1]])
+    assert names(ranked(values, then)) == ["L1H0", "L0H1", "L1H2", "L0H0", "L1H1"]
+    assert ranked(np.full((2, 2), np.nan)) == []
+
+
+def test_ties_by_lot_are_always_the_same_and_never_by_layer():
+    """The lot decides about rankings in atlases that exist: these are its first heads."""
+    by_lot = ranked(np.zeros((6, 4)), ties="lot")
+    assert names(by_lot[:6]) == ["L4H2", "L0H3", "L0H0", "L4H0", "L1H0", "L4H3"]
+    assert sorted(by_lot) == ranked(np.zeros((6, 4)))
+    values = np.arange(24.0).reshape(6, 4)
+    assert ranked(values, ties="lot") == ranked(values)

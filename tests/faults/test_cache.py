@@ -14,6 +14,7 @@ import pytest
 from headatlas import HeadatlasError, load_model
 from headatlas.model import EMBEDDED, embedded
 from headatlas.model.embedded import Embedded, is_sound
+from headatlas.model.gguf import read_gguf
 from support.tiny_gguf import write_tiny_gguf
 
 TINY = Embedded("tiny", "no-such-wheel", "0", "no/such-model", "for tests")
@@ -100,7 +101,7 @@ def test_a_damaged_copy_is_made_anew(gguf):
     assert TINY.folder() == copy and is_sound(copy)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_processes_at_once(gguf, tmp_path):
     """All start with nothing; all end with the same whole copy."""
     workers = [start(gguf) for _ in range(3)]
@@ -112,7 +113,7 @@ def test_processes_at_once(gguf, tmp_path):
     assert is_sound(TINY.folder())
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_processes_at_once_on_a_damaged_copy(gguf, tmp_path):
     copy = TINY.folder()
     (copy / "config.json").write_text("{}")
@@ -174,7 +175,7 @@ for step in range(1, 10_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_killed_at_every_step(gguf):
     """Wherever kill -9 strikes, there is a sound copy or none, and the next call makes it."""
     process = subprocess.run(
@@ -206,41 +207,40 @@ def test_drafts_of_killed_processes_do_not_pile_up(gguf, tmp_path):
 def test_a_draft_at_work_is_left_alone(gguf, tmp_path, monkeypatch):
     """The clock jumps by a year while one process converts: another one waits, and makes nothing."""
     begun, go_on = threading.Event(), threading.Event()
-    made = []
-    flush = embedded._flush
+    drafts = []
 
-    def slowly(draft):
-        made.append(draft)
-        os.utime(draft, (0, 0))
+    def slowly(file):
+        drafts.extend((tmp_path / "cache" / "models").glob(f".{TINY.name}-*"))
+        os.utime(drafts[-1], (0, 0))
         begun.set()
         assert go_on.wait(60)
-        flush(draft)
+        return read_gguf(file)
 
-    monkeypatch.setattr(embedded, "_flush", slowly)
+    monkeypatch.setattr("headatlas.model.gguf.read_gguf", slowly)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(TINY.folder)
         assert begun.wait(60)
         second = pool.submit(TINY.folder)
         done, _ = wait([second], timeout=1)
-        assert not done and made[0].is_dir()
+        assert not done and drafts[0].is_dir()
         go_on.set()
         assert first.result(60) == second.result(60)
-    assert len(made) == 1
+    assert len(drafts) == 1
 
 
 def test_a_full_disk(gguf, monkeypatch, tmp_path):
     """Writing fails half-way: one sentence, no copy, no draft."""
 
-    def full(folder):
+    def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(embedded, "_flush", full)
-    with pytest.raises(HeadatlasError, match=r"could not be written.*No space left"):
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(HeadatlasError, match=r"cannot be written.*No space left.*HEADATLAS_CACHE"):
         TINY.folder()
     assert kept(tmp_path / "cache" / "models") == []
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_two_processes_convert_the_real_model(tmp_path):
     """Nothing in the cache, two commands at the same time, both pass."""
     env = os.environ | {"HEADATLAS_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}

@@ -24,7 +24,6 @@ from headatlas.atlas import (
     import_table,
     is_sound_file,
     reading_words,
-    report_markdown,
     unpack_atlas,
 )
 from headatlas.core import escape_unprintable, parse_json
@@ -113,10 +112,11 @@ def test_columns_of_a_foreign_table_are_shown_as_text(tmp_path, capsys):
     odd = "note\x1b[2J\x9b\u202e"
     lines = pd.DataFrame({"task": ["mine"], "layer": [0], "head": [0], "score": [1.0], odd: ["x"]})
     atlas = import_table(lines, tmp_path / "atlas", model="m")
-    text = report_markdown(atlas) + " ".join(reading_words(atlas.run("mine", "imported").task_facts))
+    text = atlas.report().markdown() + " ".join(reading_words(atlas.run("mine", "imported").task_facts))
     assert text.count(r"note\x1b[2j\x9b\u202e") == 2 and not set("\x1b\x9b\u202e") & set(text)
 
 
+@pytest.mark.process
 def test_tokens_and_pairs_of_a_foreign_atlas_are_shown_as_text(tmp_path):
     """Salient tokens and the words of a relation may be anything, so they are escaped when they are shown."""
     odd, spec = "\x1b[2J\x9b\u202e", spec_of(1)
@@ -126,7 +126,7 @@ def test_tokens_and_pairs_of_a_foreign_atlas_are_shown_as_text(tmp_path):
     facts["left_out"] = {"several tokens": [[odd, "b"]]}
     with Store.writing(tmp_path / "atlas", spec) as store:
         store.add(run)
-        store.write_scores(ScoreMap("relations", "next", "id", values, facts))
+        store.write(ScoreMap("relations", "next", "id", values, facts))
         tokens = {"tokens": np.zeros((1, 1, 1), int), "strength": np.ones((1, 1, 1))}
         tokens["mapped"] = np.ones((1, 1, 1, 1), int)  # token 1 has no text
         store.write_note("salient", tokens, {"texts": {"0": odd}, "identity": "id"})
@@ -161,6 +161,7 @@ def headatlas(*arguments, **environment):
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 @pytest.mark.parametrize("command", ["head L0H0", "report", "table", "page", "list tasks"])
 def test_a_finished_command_ends_well_in_every_encoding(folder, tmp_path, encoding, command):
@@ -172,6 +173,7 @@ def test_a_finished_command_ends_well_in_every_encoding(folder, tmp_path, encodi
     assert found.returncode == 0 and found.stdout, found.stderr
 
 
+@pytest.mark.process
 def test_a_folder_name_with_escape_sequences_is_listed_as_text(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "a\x1b[31mb")
     assert atlases_in(tmp_path)

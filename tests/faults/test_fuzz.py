@@ -1,7 +1,7 @@
 """Odd files of every kind: each gives a result or one sentence; nothing else is left behind, nothing is run.
 
-Files that are right are changed by chance: bytes at any place, values at any place of their structure, and
-arrays; then they are used as the commands would.
+Every kind of file is accepted as it is, so that changed ones reach its parser. Then it is changed by chance:
+bytes at any place, values at any place of its structure, and arrays; and used as the commands would.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 from support.atlases import fit_of, spec_of
 
+pytestmark = pytest.mark.slow
+
 ODD = [
     None, True, 0, -1, 20_000, 99_999, 1e308, 10**30, float("nan"), "", "x", "\x00", "é\u202e", "a" * 5000,
     [], [1], {}, {"a": 1}, [[[]]], "../../etc/passwd", "1e999", [None],
@@ -44,14 +46,21 @@ PIECES = [
 ]  # fmt: skip
 LINES = [{"prompt": f"Q {n} is", "target": f" {n * 3}", "c": n} for n in range(30)]
 JSONL = "\n".join(map(json.dumps, LINES)).encode()
-TASK = b"name: mine\nsource: data.jsonl\nprompt: '{prompt}'\ntarget: '{target}'\ntest: 0.2\nexamples: 2\n"
+FRAME = pd.DataFrame(LINES)
+TASK = b"""name: mine
+source: {file: data.jsonl}
+prompt: '{prompt}'
+target: '{target}'
+test: 0.2
+examples: 2
+"""
 RELATION = {"name": "x", "category": "knowledge", "pairs": [[f"w{n}", f"v{n}"] for n in range(40)]}
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
 HARD = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES == 60
 )
 #: files that are read in a millisecond
-EASY = settings(HARD, max_examples=10 * EXAMPLES)
+EASY = settings(HARD, max_examples=3 * EXAMPLES)
 chances = st.integers(0, 2**32).map(random.Random)
 
 
@@ -138,56 +147,95 @@ def test_code_in_a_task_is_not_run(tmp_path):
             load_task(tmp_path / "task.yaml")
 
 
-@given(chance=chances, kind=st.sampled_from(["jsonl", "csv", "tsv", "json", "yaml", "parquet"]))
-@EASY
-def test_tasks(tmp_path, chance, kind):
-    (tmp_path / "data.jsonl").write_bytes(JSONL)
-    frame = pd.DataFrame(LINES)
-    base = {
-        "jsonl": JSONL,
-        "csv": frame.to_csv(index=False).encode(),
-        "tsv": frame.to_csv(index=False, sep="\t").encode(),
-        "json": json.dumps(LINES).encode(),
-        "yaml": TASK,
-        "parquet": frame.to_parquet(),
-    }[kind]
-    file = tmp_path / f"task.{kind}"
-    file.write_bytes(changed_bytes(chance, base))
+def accepted(work) -> None:
+    assert tried(work) == ""
 
-    def work():
-        task = load_task(str(file))
+
+#: kind -> what load_task is given, and the file
+TASKS = {
+    "jsonl": ("task.jsonl", JSONL),
+    "csv": ("task.csv", FRAME.to_csv(index=False).encode()),
+    "parquet": ("task.parquet", FRAME.to_parquet()),
+    "yaml": ("task.yaml", TASK),
+    "odd ending": ("task.txt?format=csv", FRAME.to_csv(index=False).encode()),
+    "relation": ("relation:task.json", json.dumps(RELATION).encode()),
+}
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_tasks(tmp_path, kind):
+    given_name, good = TASKS[kind]
+    file = tmp_path / given_name.removeprefix("relation:").partition("?")[0]
+    (tmp_path / "data.jsonl").write_bytes(JSONL)
+
+    def read():
+        task = load_task(given_name)
         task.require_readable()
         assert len(task.items().train)
 
-    tried(work)
+    file.write_bytes(good)
+    accepted(read)
+
+    @given(chance=chances)
+    @EASY
+    def changed(chance):
+        file.write_bytes(changed_bytes(chance, good))
+        tried(read)
+
+    changed()
 
 
-@given(chance=chances, kind=st.sampled_from(["csv", "bytes", "values"]))
-@EASY
-def test_relations(tmp_path, chance, kind):
-    file = tmp_path / ("relation.csv" if kind == "csv" else "relation.json")
-    if kind == "csv":
-        lines = "\n".join(["source,target", *(",".join(pair) for pair in RELATION["pairs"])])
-        file.write_bytes(changed_bytes(chance, lines.encode()))
-    elif kind == "bytes":
-        file.write_bytes(changed_bytes(chance, json.dumps(RELATION).encode()))
-    else:
-        file.write_text(json.dumps(changed_values(chance, json.loads(json.dumps(RELATION)))))
-    tried(lambda: load_relation(str(file)))
+RELATION_CSV = "\n".join(["source,target", *(",".join(pair) for pair in RELATION["pairs"])]).encode()
+RELATION_JSON = json.dumps(RELATION).encode()
 
 
-@given(chance=chances, kind=st.sampled_from(["task", "relation"]))
-@EASY
-def test_tables(tmp_path, chance, kind):
+def other_relation(chance: random.Random, _: bytes) -> bytes:
+    return json.dumps(changed_values(chance, json.loads(RELATION_JSON))).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "change"),
+    [
+        ("relation.csv", RELATION_CSV, changed_bytes),
+        ("relation.json", RELATION_JSON, changed_bytes),
+        ("relation.json", RELATION_JSON, other_relation),
+    ],
+    ids=["csv", "json", "values"],
+)
+def test_relations(tmp_path, name, good, change):
+    file = tmp_path / name
+    file.write_bytes(good)
+    accepted(lambda: load_relation(str(file)))
+
+    @given(chance=chances)
+    @EASY
+    def changed(chance):
+        file.write_bytes(change(chance, good))
+        tried(lambda: load_relation(str(file)))
+
+    changed()
+
+
+@pytest.mark.parametrize("kind", ["task", "relation"])
+def test_tables(tmp_path, kind):
     heads = [(layer, head) for layer in range(3) for head in range(4)]
     lines = [{"model": "m", kind: "a", "layer": at, "head": on, "score": at * on / 7} for at, on in heads]
+    good = pd.DataFrame(lines).to_csv(index=False).encode()
     file, out = tmp_path / "table.csv", tmp_path / "atlas"
-    file.write_bytes(changed_bytes(chance, pd.DataFrame(lines).to_csv(index=False).encode()))
-    shutil.rmtree(out, ignore_errors=True)
-    if tried(lambda: import_table(file, out)):
-        assert not (out / "atlas.json").exists()
-    else:
-        open_atlas(out).to_table()
+    file.write_bytes(good)
+    accepted(lambda: import_table(file, tmp_path / "accepted"))
+
+    @given(chance=chances)
+    @EASY
+    def changed(chance):
+        file.write_bytes(changed_bytes(chance, good))
+        shutil.rmtree(out, ignore_errors=True)
+        if tried(lambda: import_table(file, out)):
+            assert not (out / "atlas.json").exists()
+        else:
+            open_atlas(out).to_table()
+
+    changed()
 
 
 @pytest.fixture(scope="module")
@@ -209,10 +257,10 @@ def atlas(tmp_path_factory):
         )
         for seed in range(2):
             for fit in ("free", "retain", "remove"):
-                store.write_fit(fit_of("sums", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec))
-        store.write_scores(ScoreMap("relations", "capital", "of", values, about))
+                store.write(fit_of("sums", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec))
+        store.write(ScoreMap("relations", "capital", "of", values, about))
         facts = {"items": 4, "nll": 1.0, "whole": 2.0, "sum": 1.0}
-        store.write_effects(EffectMap("ablate-zero", "sums", 0, "off", values[0], values[1], facts))
+        store.write(EffectMap("ablate-zero", "sums", 0, "off", values[0], values[1], facts))
         tokens = {"tokens": np.zeros((2, 3, 2), int), "mapped": np.zeros((2, 3, 2, 2), int)}
         arrays = {**tokens, "strength": np.zeros((2, 3, 2))}
         store.write_note("salient", arrays, {"source": "embedding", "texts": {"0": "a"}})
@@ -231,12 +279,24 @@ def use(folder: Path) -> None:
     page_of(payload_of([atlas]))
 
 
-def changed_arrays(chance: random.Random, file: Path) -> None:
-    """A file whose hash is right and whose contents are not."""
+def contents(file: Path):
+    """What a file says of itself, without the hash of its arrays, and the arrays."""
     with safe_open(file, framework="numpy") as opened:
         about = json.loads(opened.metadata()["headatlas"])
         arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     about.pop("digest")
+    return about, arrays
+
+
+def write_contents(file: Path, about, arrays) -> None:
+    arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    words = {**about, "digest": _digest(arrays)} if isinstance(about, dict) else about
+    file.write_bytes(save(arrays, metadata={"headatlas": json.dumps(words)}))
+
+
+def changed_arrays(chance: random.Random, file: Path) -> None:
+    """A file whose hash is right and whose contents are not."""
+    about, arrays = contents(file)
     if chance.random() < 0.5 or not arrays:
         about = changed_values(chance, about)
     else:
@@ -245,9 +305,7 @@ def changed_arrays(chance: random.Random, file: Path) -> None:
         odd = [np.zeros(0), here * 0, here[..., :1], np.zeros((2, 3), np.int8), np.zeros((5, 5)), None]
         new = chance.choice([*odd, here.astype(float) * np.inf])
         arrays = {key: value for key, value in {**arrays, name: new}.items() if value is not None}
-    arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    words = {**about, "digest": _digest(arrays)} if isinstance(about, dict) else about
-    file.write_bytes(save(arrays, metadata={"headatlas": json.dumps(words)}))
+    write_contents(file, about, arrays)
 
 
 @given(chance=chances, kind=st.sampled_from(["words", "words", "bytes", "arrays", "arrays"]))
@@ -267,6 +325,17 @@ def test_atlases(atlas, tmp_path, chance, kind):
         file = copy / "atlas.json"
         file.write_text(json.dumps(changed_values(chance, json.loads(file.read_text()))))
     tried(lambda: use(copy))
+
+
+def test_an_atlas_is_accepted_as_it_is(atlas, tmp_path):
+    """As a folder (its fixture uses it too), with its arrays written again, and packed."""
+    copy = tmp_path / "atlas"
+    shutil.copytree(atlas, copy)
+    for file in copy.rglob("*.safetensors"):
+        about, arrays = contents(file)
+        write_contents(file, about, arrays)
+    accepted(lambda: use(copy))
+    accepted(lambda: use(unpack_atlas(pack_atlas(atlas, tmp_path / "atlas.zip"), tmp_path / "new")))
 
 
 @given(chance=chances)

@@ -10,9 +10,11 @@ import time
 
 import pytest
 
-from headatlas.atlas import Store, layout
+from headatlas.atlas import Store, store
 from support.small_run import numbers, same_numbers, small_model, small_run, write_task
 from support.watching import Watch, is_step
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ class KilledError(BaseException):
 
 def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monkeypatch):
     """Not by chance: the run is stopped at each moment at which the folder changes."""
-    plain = layout.write_whole
+    plain = store.write_whole
     counted = 0
 
     def counting(*arguments):
@@ -62,8 +64,7 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
         counted += 1
         plain(*arguments)
 
-    for room in ("store", "layout"):
-        monkeypatch.setattr(f"headatlas.atlas.{room}.write_whole", counting)
+    monkeypatch.setattr(store, "write_whole", counting)
     small_run(model, whole / "words.jsonl", tmp_path / "count")
     total = counted
     assert total > 15
@@ -71,24 +72,22 @@ def test_a_kill_before_and_after_every_single_write(model, whole, tmp_path, monk
         for late in (False, True):
             done = 0
 
-            def deadly(path, write, advice, moment=moment, late=late):
+            def deadly(path, content, advice, moment=moment, late=late):
                 nonlocal done
                 if done == moment and not late:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.with_name(f".{path.name}.1.tmp").write_bytes(b"half of a fil")  # a draft is left
                     raise KilledError
-                plain(path, write)
+                plain(path, content)
                 done += 1
                 if done == moment + 1 and late:
                     raise KilledError
 
-            for room in ("store", "layout"):
-                monkeypatch.setattr(f"headatlas.atlas.{room}.write_whole", deadly)
+            monkeypatch.setattr(store, "write_whole", deadly)
             folder = tmp_path / f"{moment}-{late}"
             with pytest.raises(KilledError):
                 small_run(model, whole / "words.jsonl", folder, resume=True)
-            for room in ("store", "layout"):
-                monkeypatch.setattr(f"headatlas.atlas.{room}.write_whole", plain)
+            monkeypatch.setattr(store, "write_whole", plain)
             small_run(model, whole / "words.jsonl", folder, resume=True)
             assert same_numbers(whole / "atlas", folder), (moment, late)
             assert not list(folder.rglob(".*.tmp"))
@@ -112,7 +111,7 @@ def test_a_kill_some_updates_after_the_last_checkpoint(model, whole, tmp_path, m
 
 
 def test_fits_that_were_written_before_the_kill_are_left_alone(model, whole, tmp_path, monkeypatch):
-    plain, written = Store.write_fit, []
+    plain, written = Store.write, []
 
     def deadly(self, fit):
         plain(self, fit)
@@ -121,14 +120,12 @@ def test_fits_that_were_written_before_the_kill_are_left_alone(model, whole, tmp
             raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "write_fit", deadly)
+        patch.setattr(Store, "write", deadly)
         with pytest.raises(KilledError):
             small_run(model, whole / "words.jsonl", tmp_path / "atlas")
     with monkeypatch.context() as patch:
         again = []
-        patch.setattr(
-            Store, "write_fit", lambda self, fit: (again.append((fit.seed, fit.fit)), plain(self, fit))
-        )
+        patch.setattr(Store, "write", lambda self, fit: (again.append((fit.seed, fit.fit)), plain(self, fit)))
         small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True)
     assert len(again) == 2 and not set(again) & set(written)
     assert same_numbers(whole / "atlas", tmp_path / "atlas")

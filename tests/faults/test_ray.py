@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from cli.test_check import fails, headatlas
 from headatlas import RequestError
 from headatlas.run import require_ray
+from support.cli import assert_refused, invoke
 
 WORKERS, DRIVERS = 3, 1
 
@@ -32,12 +32,14 @@ def found(tmp_path_factory):
     return json.loads(result.stdout.splitlines()[-1])
 
 
+@pytest.mark.cluster
 def test_killed_workers_cost_nothing_but_time(found):
     killed = found["workers"]
     assert killed["same"] and all(killed["same"])
     assert killed["lost"] >= 1 and killed["inside"] >= 1  # some were at a fit, and units went on elsewhere
 
 
+@pytest.mark.cluster
 def test_killed_drivers_go_on(found):
     killed = found["drivers"]
     assert killed["killed"] == DRIVERS and killed["same"] and all(killed["same"])
@@ -45,10 +47,12 @@ def test_killed_drivers_go_on(found):
     assert killed["left"] == []
 
 
+@pytest.mark.cluster
 def test_a_node_that_goes_away_costs_nothing_but_time(found):
     assert found["node"] == {"cut": True, "lost": 1, "same": True}
 
 
+@pytest.mark.cluster
 def test_all_that_can_be_handed_out_is_the_same(found):
     """Gates, effects, two halves, curves, relations by weights and in texts, salient tokens, heads off;
     handed over at a URL, of which nothing is left."""
@@ -56,11 +60,13 @@ def test_all_that_can_be_handed_out_is_the_same(found):
     assert (others["differ"], others["runs"], others["exchange"]) == ([], 26, False)
 
 
+@pytest.mark.cluster
 def test_a_worker_keeps_its_model_and_its_gpu(found):
     """Two GPUs, two processes, whatever the number of steps: none is started for a step alone."""
     assert found["others"]["processes"] <= 2 and found["others"]["steps"] >= 8
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(
     ("case", "words"),
     [
@@ -94,11 +100,15 @@ def test_without_ray(monkeypatch):
     [
         (["--executor", "rya"], "did you mean 'ray'?"),
         (["--address", "auto"], "--address is for --executor ray."),
-        (["--executor", "ray", "--address", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1"),
+        pytest.param(
+            ["--executor", "ray", "--address", "127.0.0.1:1"],
+            "no Ray cluster at 127.0.0.1:1",
+            marks=pytest.mark.cluster,
+        ),
     ],
 )
 def test_wrong_options(options, words, tmp_path):
     (tmp_path / "task.jsonl").write_text('{"prompt": "a", "target": " b"}\n' * 3)
-    said = headatlas("map", "smollm2", "--task", tmp_path / "task.jsonl", "--out", tmp_path / "a", *options)
-    assert fails(said, words)
+    said = invoke("map", "smollm2", "--task", tmp_path / "task.jsonl", "--out", tmp_path / "a", *options)
+    assert_refused(said, words)
     assert not (tmp_path / "a").exists()

@@ -8,13 +8,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from headatlas import AtlasError, StoreError, open_atlas
-from headatlas.atlas import SCHEMA, Store
-from support.atlases import spec_of
+from headatlas.atlas import SCHEMA
 from support.small_run import same_numbers, small_model, small_run, write_task
 
 
@@ -138,6 +136,7 @@ def test_another_model_is_refused(copied):
         small_run(half, copied / "words.jsonl", copied / "atlas", resume=True)
 
 
+@pytest.mark.process
 def test_a_second_process_is_refused(model, copied):
     """Another process holds the folder; it is let go when that process dies."""
     code = (
@@ -273,28 +272,3 @@ def test_another_tokeniser_is_another_run(copied):
         ["made with the same items cut into other tokens"],
         lambda: small_run(other, copied / "words.jsonl", copied / "atlas", resume=True),
     )
-
-
-def test_names_of_all_kinds_become_files(tmp_path):
-    """Names that differ never share a file, whatever is in them."""
-    from headatlas.atlas.layout import slug
-
-    names = [
-        "math",
-        "Math",
-        "paper/math",
-        "paper-math",
-        "../up",
-        ".hidden",
-        "a b",
-        "ä",
-        "x" * 300,
-        "x" * 301,
-        "con",
-    ]
-    slugs = [slug(name) for name in names]
-    assert len(set(slugs)) == len(names) and slug("math") == "math"
-    for one in slugs:
-        assert "/" not in one and not one.startswith(".") and len(one) < 100 and one.isascii()
-    with Store.writing(tmp_path / "atlas", spec_of(2)):
-        assert Path(tmp_path / "atlas" / "atlas.json").exists()

@@ -16,6 +16,8 @@ from headatlas.model.embedded import Embedded, is_sound
 from support.small_run import small_model, small_run, write_task
 from support.tiny_gguf import write_tiny_gguf
 
+pytestmark = pytest.mark.process
+
 TINY = Embedded("tiny", "no-such-wheel", "0", "no/such-model", "for tests")
 
 #: Takes each step once where it may do all (so that everything is imported), then becomes another user.

@@ -158,6 +158,7 @@ def test_a_label_stands_in_the_top_left_corner(any_atlas):
     assert not [text for text in plot_agreement(any_atlas(30, 9)).texts if text.get_gid() == "label"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(30, 9), (32, 32), (80, 64), (4, 4), (12, 64), (1, 1)])
 @pytest.mark.parametrize("tasks", [1, 4])
 def test_size_is_that_of_a_column_and_panels_keep_a_reasonable_shape(any_atlas, shape, tasks):

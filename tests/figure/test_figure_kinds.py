@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from typer.main import get_command
 
 from headatlas.atlas import Atlas
+from headatlas.cli.app import app
 from headatlas.core import HeadNameError, RequestError, UnknownNameError
 from headatlas.figure import (
-    KINDS,
-    FigureOptions,
+    FIGURES,
     draw_figure,
     example_heads,
     plot_contrasts,
     plot_distributions,
     plot_layer_profile,
-    plot_score,
     plot_scores,
     plot_trajectories,
 )
@@ -38,39 +42,31 @@ def test_a_heat_map_shows_the_atlas(any_atlas, score, over):
         "retain": retain, "remove": remove,
     }[score]  # fmt: skip
     expected = {"always": values.min(0), "any": values.max(0), "mean": values.mean(0)}[over]
-    ax = plot_score(atlas, "math", score, over)
+    ax = plot_scores(atlas, "math", score, over).axes[0]
     np.testing.assert_allclose(ax.images[0].get_array(), expected, atol=1e-6)
     assert ax.images[0].get_clim() == (0, 1) and ax.images[0].origin == "lower"
     assert header(ax) == f"Math ({over.capitalize()})"
 
 
-def test_a_heat_map_goes_onto_given_axes_with_a_colour_bar(any_atlas):
-    figure = Figure()
-    ax = figure.subplots()
-    assert plot_score(any_atlas(5, 3), "math", "remove", ax=ax, colours="safe") is ax
-    assert ax.images[0].get_cmap().name == "cividis"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Head", "Layer")
-    assert [other.get_ylabel() for other in figure.axes if other is not ax] == ["Gate G−"]
-
-
 def test_a_heat_map_has_holes(any_atlas):
-    ax = plot_score(any_atlas(5, 3, holes=(2,)), "math")
+    ax = plot_scores(any_atlas(5, 3, holes=(2,)), "math").axes[0]
     assert ax.images[0].get_array().mask.all(axis=1).tolist() == [False, False, True, False, False]
     assert ax.patch.get_hatch()
 
 
 def test_several_tasks_share_one_bar(any_atlas):
-    figure = plot_scores(any_atlas(5, 3, 4))
+    figure = plot_scores(any_atlas(5, 3, 4), score="remove", colours="safe")
     *panels, bar = figure.axes
     assert [header(ax).split()[0].split("\n")[0] for ax in panels] == ["Math", "Syntax", "Aba", "Paper/math"]
-    assert bar.get_gid() == "bar" and bar.get_ylabel() == "Facilitation"
+    assert bar.get_gid() == "bar" and bar.get_ylabel() == "Gate G−"
+    assert {ax.images[0].get_cmap().name for ax in panels} == {"cividis"}
 
 
 def test_unknown_scores_are_answered_with_the_closest(hand_made):
     with pytest.raises(UnknownNameError, match="did you mean 'facilitation'"):
-        plot_score(hand_made, "math", "facilitations")
+        plot_scores(hand_made, "math", "facilitations")
     with pytest.raises(UnknownNameError, match="'median'"):
-        plot_score(hand_made, "math", over="median")
+        plot_scores(hand_made, "math", over="median")
 
 
 def test_examples_are_the_clearest_heads(from_gates):
@@ -163,22 +159,58 @@ def test_a_profile_is_the_mean_over_heads(any_atlas):
     assert band[:, 1].min() == pytest.approx(by_seed.min(), abs=1e-6)
 
 
-def test_every_kind_has_the_same_signature(any_atlas):
-    atlas = any_atlas(12, 8, ["math"])
-    assert list(KINDS) == sorted(KINDS) == [
-        "ablation", "agreement", "categories", "contrast", "distributions", "dynamic", "effects", "imported",
-        "profile", "relations", "score", "stability", "sufficiency", "trajectories",
-    ]  # fmt: skip
-    options = FigureOptions(
-        tasks=("math",), score="irrelevance", over="any", label="(c)", colours="safe", heads=("L1H1",)
-    )
-    for kind, draw in KINDS.items():
-        assert isinstance(draw(atlas, FigureOptions()), Figure), kind
-        figure = draw_figure(atlas, kind, options)
-        assert "(c)" in [text.get_text() for text in figure.texts], kind
-    assert header(draw_figure(atlas, "trajectories", options).axes[0]).startswith("L1H1")
+GIVEN = {
+    "tasks": ["math"], "score": "irrelevance", "over": "any", "label": "(c)", "colours": "safe",
+    "heads": ["L1H1"], "relations": ["plural"], "direction": "suppress", "threshold": 0.4,
+    "dynamic": "forced",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(FIGURES))
+def test_every_kind_takes_its_options_and_says_what_is_missing(any_atlas, kind):
+    atlas, chosen = any_atlas(12, 8, ["math"]), FIGURES[kind]
+    assert chosen.summary
+    assert chosen.missing(atlas) is None and isinstance(draw_figure(atlas, kind), Figure)
+    figure = draw_figure(atlas, kind, **{name: GIVEN[name] for name in chosen.options})
+    assert "(c)" in [text.get_text() for text in figure.texts]
+    bare = Atlas(atlas.spec, [], [])
+    with pytest.raises(RequestError) as refusal:
+        draw_figure(bare, kind)
+    assert chosen.missing(bare) == str(refusal.value)
+
+
+def test_kinds_and_options_that_do_not_exist_are_refused(any_atlas):
+    atlas = any_atlas(4, 4)
     with pytest.raises(UnknownNameError, match="did you mean 'agreement'"):
         draw_figure(atlas, "agreements")
+    with pytest.raises(RequestError, match="'score' is for score; agreement has no use for it"):
+        draw_figure(atlas, "agreement", score="facilitation")
+    with pytest.raises(UnknownNameError, match="no option of figures named 'treshold'; did you mean 'thresh"):
+        draw_figure(atlas, "agreement", treshold=0.5)
+
+
+def test_imported_gates_have_no_trajectories(any_atlas):
+    atlas = any_atlas(4, 4)
+    atlas.runs["gating", "math"].task_facts["imported_from"] = "elsewhere"
+    assert "its gates were imported" in FIGURES["trajectories"].missing(atlas)
+
+
+def test_the_help_lists_every_kind():
+    (kind,) = (p for p in get_command(app).commands["plot"].params if p.name == "kind")
+    assert set(FIGURES) <= set(re.findall("[a-z]+", kind.help))
+
+
+def test_neither_the_room_nor_the_help_of_plot_loads_matplotlib():
+    code = (
+        "import sys, headatlas.figure, headatlas.page\n"
+        "from headatlas.cli import main\n"
+        "sys.argv = ['headatlas', 'plot', '--help']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print({'matplotlib', 'torch'} & set(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "set()"
 
 
 def test_a_contrast_shows_the_mean_gate(hand_made):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from matplotlib.colors import TABLEAU_COLORS, to_rgb
 
 from headatlas.core import CATEGORIES
@@ -108,3 +111,11 @@ def test_heat_of_the_paper_runs_from_black_over_green_and_yellow_to_red():
     seen = [tuple(np.round(heat(value)[:3], 2)) for value in (0.0, 1 / 3, 2 / 3, 1.0)]
     assert seen[0] == (0, 0, 0) and seen[3] == (1, 0, 0)
     assert seen[1][1] > 0.6 and seen[1][0] < 0.03 and min(seen[2][:2]) > 0.97
+
+
+def test_heat_of_safe_is_matplotlibs_cividis_and_the_page_has_33_steps_of_it():
+    colours = json.loads(files("headatlas.figure").joinpath("palette.json").read_text(encoding="utf-8"))
+    assert PALETTES["safe"].heat == colormaps["cividis"]
+    steps = colours["palettes"]["safe"]["heat"]["steps"]
+    exact = colormaps["cividis"](np.linspace(0, 1, 33))[:, :3]
+    np.testing.assert_allclose([to_rgb(step) for step in steps], exact, atol=0.01)

@@ -11,8 +11,8 @@ from matplotlib.text import Text
 
 from headatlas.core import title_of
 from headatlas.figure import (
-    KINDS,
-    FigureOptions,
+    FIGURES,
+    draw_figure,
     plot_agreement,
     plot_categories,
     plot_dynamic,
@@ -22,6 +22,11 @@ from headatlas.figure import (
 from headatlas.figure.style import FONT_SIZES, house_style
 
 SHAPES = {"30x9": (30, 9), "32x32": (32, 32), "80x64": (80, 64), "4x4": (4, 4), "126x128": (126, 128)}
+
+
+def one_quick(*shapes: str) -> list:
+    """The shapes as parameters; all but 30x9 are slow."""
+    return [pytest.param(shape, marks=[] if shape == "30x9" else [pytest.mark.slow]) for shape in shapes]
 
 
 def outside(axis) -> set[int]:
@@ -61,21 +66,22 @@ def faults(figure) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_quick(*SHAPES))
 @pytest.mark.parametrize("tasks", [["math", "syntax"], ["math", "aba", "paper/commonsense"]])
 def test_the_agreement_figure_can_be_read(any_atlas, shape, tasks):
     assert faults(plot_agreement(any_atlas(*SHAPES[shape], tasks), label="(b)")) == []
 
 
-@pytest.mark.parametrize("shape", ["30x9", "126x128"])
+@pytest.mark.parametrize("shape", one_quick("30x9", "126x128"))
 @pytest.mark.parametrize("tasks", [["math"], ["math", "aba", "paper/commonsense"]])
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"agreement"}))
+@pytest.mark.parametrize("kind", sorted(set(FIGURES) - {"agreement"}))
 def test_the_other_kinds_can_be_read(any_atlas, kind, shape, tasks):
-    chosen = tuple(tasks[:1]) if kind == "trajectories" else None
-    figure = KINDS[kind](any_atlas(*SHAPES[shape], tasks), FigureOptions(tasks=chosen, label="(b)"))
+    chosen = {"tasks": tasks[:1]} if kind == "trajectories" else {}
+    figure = draw_figure(any_atlas(*SHAPES[shape], tasks), kind, label="(b)", **chosen)
     assert faults(figure) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["a-task-of-mine/with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12],
@@ -88,6 +94,7 @@ def test_names_that_are_too_long_are_cut(any_atlas, name):
     assert title_of(name).startswith(start) and end == "\n(Always)"
 
 
+@pytest.mark.slow
 def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
     atlas = any_atlas(24, 16, ["math", "paper/commonsense"], holes=tuple(range(0, 24, 2)))
     assert faults(plot_agreement(atlas, ["math"])) == []
@@ -98,7 +105,7 @@ def test_holes_and_narrow_trajectories_can_be_read(any_atlas):
 
 
 @pytest.mark.parametrize("width", [3.3, 5.5])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_quick(*SHAPES))
 def test_categories_can_be_read(any_atlas, shape, width):
     atlas = any_atlas(*SHAPES[shape], relations=("copying", "next-year", "number-digit", "antonym", "e-f"))
     for direction in ("promote", "suppress", None):
@@ -108,8 +115,9 @@ def test_categories_can_be_read(any_atlas, shape, width):
     assert faults(plot_categories(holed, direction=None, width=width)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 5.5])
-@pytest.mark.parametrize("shape", ["30x9", "80x64"])
+@pytest.mark.parametrize("shape", one_quick("30x9", "80x64"))
 def test_all_relations_can_be_read(any_atlas, every_relation, shape, width):
     atlas = any_atlas(*SHAPES[shape], relations=every_relation)
     for count in (1, 4, 12, 25):
@@ -119,9 +127,10 @@ def test_all_relations_can_be_read(any_atlas, every_relation, shape, width):
 @pytest.mark.parametrize("width", [3.3, 5.5])
 @pytest.mark.parametrize("kind", ["forced", "both"])
 def test_dots_can_be_read(any_atlas, kind, width):
-    assert faults(plot_dynamic(any_atlas(8, 8), kind=kind, width=width, label="(b)")) == []
+    assert faults(plot_dynamic(any_atlas(8, 8), dynamic=kind, width=width, label="(b)")) == []
 
 
+@pytest.mark.slow
 def test_relations_and_categories_of_any_name_can_be_read(from_scores, scores_of):
     names = ["a-relation-of-mine-with-a-name-that-nobody-remembers", "é" * 70, "$x$ $" * 12, "plural"]
     values = {name: np.random.default_rng(0).random((2, 12, 12)) for name in names}

@@ -11,7 +11,6 @@ from matplotlib.text import Text
 from headatlas.atlas import Atlas, category_words
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.figure import (
-    FigureOptions,
     draw_figure,
     plot_categories,
     plot_dynamic,
@@ -121,11 +120,11 @@ def test_a_threshold_is_reached_or_not(by_hand, from_scores):
     assert "at least 10 %" in caption(lower)
     with pytest.raises(RequestError, match="threshold is 0; allowed are numbers above 0"):
         plot_categories(by_hand, threshold=0)
-    options = FigureOptions(threshold=0.1)
-    assert caption(draw_figure(by_hand, "categories", options)) == caption(lower)
+    assert caption(draw_figure(by_hand, "categories", threshold=0.1)) == caption(lower)
     assert "at least 15 %" in caption(draw_figure(by_hand, "categories"))
 
 
+@pytest.mark.slow
 def test_the_direction_is_named(by_hand):
     suppressed = plot_categories(by_hand, direction="suppress")
     assert show_the_same(cells(suppressed.axes[0]), [[GRAY, GRAY], [GRAY, GRAY], [GREEN, GRAY]])
@@ -203,6 +202,7 @@ def test_what_was_not_measured_like_the_others_is_named(from_scores):
         plot_relations(atlas, ["next-year"])
 
 
+@pytest.mark.slow
 def test_panels_go_side_by_side_as_far_as_they_can_be_read(any_atlas):
     def columns(figure):
         return len({round(ax.get_position().x0, 3) for ax in figure.axes})
@@ -211,7 +211,7 @@ def test_panels_go_side_by_side_as_far_as_they_can_be_read(any_atlas):
     assert columns(plot_categories(any_atlas(32, 32), width=3.3)) == 3
     assert columns(plot_categories(any_atlas(80, 64))) == 3
     assert columns(plot_categories(any_atlas(80, 64), width=3.3)) == 2
-    sheet = Sheet(1, 1, 5.5, left=0.25, right=0.25, bottom=0)  # five inches
+    sheet = Sheet(1, 5.5, left=0.25, right=0.25, bottom=0)  # five inches
     assert [columns_of(count, sheet, 0.9) for count in (1, 5, 6, 7, 11)] == [1, 5, 3, 4, 4]
     assert columns_of(3, sheet, 9) == 1
 
@@ -244,6 +244,7 @@ def test_a_map_per_relation_in_the_order_asked_for(any_atlas):
     assert plot_relations(atlas).axes[-1].get_ylabel() == "Relation score"
 
 
+@pytest.mark.slow
 def test_all_relations_fit_on_a_page(any_atlas, every_relation):
     figure = plot_relations(any_atlas(30, 9, relations=every_relation))
     *panels, _ = figure.axes
@@ -312,7 +313,7 @@ def test_a_dot_per_head_and_relation(in_texts):
 
 
 def test_one_kind_and_the_other_direction(in_texts):
-    one = plot_dynamic(in_texts, kind="attending", direction="suppress")
+    one = plot_dynamic(in_texts, dynamic="attending", direction="suppress")
     assert headers(one) == ["As it attends"] and list(legend(one)) == ["linguistic", "equal scores"]
     assert told(one.axes[0]) == ["r = 1.00", "n = 3"]
     assert "attention is put wholly" not in caption(one)
@@ -331,6 +332,7 @@ def test_correlation():
     assert np.isnan(pearson(x, np.ones(50))) and np.isnan(pearson(x[:1], y[:1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pdf", "svg"])
 def test_dots_are_an_image_in_vector_files_and_the_same_every_time(any_atlas, tmp_path, kind):
     atlas = any_atlas(40, 40)
@@ -364,7 +366,7 @@ def test_wrong_requests_are_answered_in_a_sentence(by_hand, in_texts, from_score
     with pytest.raises(
         UnknownNameError, match="no kind of dynamic score named 'force'; did you mean 'forced'"
     ):
-        plot_dynamic(in_texts, kind="force")
+        plot_dynamic(in_texts, dynamic="force")
     with pytest.raises(RequestError, match="both from the weights and in texts"):
         plot_dynamic(in_texts, "next-year")
     nothing = from_scores({"next-year": np.full((2, 1, 1), np.nan)}, kind={"next-year": "none"})
@@ -374,11 +376,11 @@ def test_wrong_requests_are_answered_in_a_sentence(by_hand, in_texts, from_score
 
 
 def test_options_reach_the_figures(in_texts):
-    options = FigureOptions(relations=("plural",), direction="suppress", dynamic="forced", label="(d)")
-    assert headers(draw_figure(in_texts, "relations", options)) == ["Plural (n = 100)"]
-    dynamic = draw_figure(in_texts, "dynamic", options)
+    options = {"relations": ("plural",), "direction": "suppress", "label": "(d)"}
+    assert headers(draw_figure(in_texts, "relations", **options)) == ["Plural (n = 100)"]
+    dynamic = draw_figure(in_texts, "dynamic", dynamic="forced", **options)
     assert headers(dynamic) == ["Forced onto the source"] and told(dynamic.axes[0])[1] == "n = 3"
-    assert headers(draw_figure(in_texts, "categories", options))[0].endswith("(suppressing)")
+    assert headers(draw_figure(in_texts, "categories", direction="suppress"))[0].endswith("(suppressing)")
 
 
 def test_a_foot_is_read_row_by_row_and_wrapped():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -9,7 +11,8 @@ from matplotlib.text import Text
 from headatlas import RequestError
 from headatlas.atlas import Atlas, EffectMap, Run, by_seeds, validation_name
 from headatlas.core import EFFECT_METHODS
-from headatlas.figure import KINDS, draw_figure, plot_ablation, plot_effects, plot_stability, plot_sufficiency
+from headatlas.figure import draw_figure, plot_ablation, plot_effects, plot_stability, plot_sufficiency
+from headatlas.figure.method_look import method_label, method_unit
 from support.atlases import atlas_of
 
 
@@ -154,11 +157,6 @@ def test_what_is_not_there_is_said():
     assert len(plot_effects(bare).axes) == 1
 
 
-@pytest.mark.parametrize("kind", ["ablation", "effects", "stability", "sufficiency"])
-def test_kinds(kind):
-    assert kind in KINDS and draw_figure(made(), kind) is not None
-
-
 def caption_of(figure):
     (caption,) = (text.get_text() for text in figure.texts if text.get_gid() == "caption")
     return " ".join(caption.split())
@@ -183,3 +181,29 @@ def test_captions_give_items_and_seeds_of_each_task():
 )
 def test_captions_name_what_is_doubtful(kind):
     assert "Doubtful: Sums (2 seeds" in caption_of(draw_figure(made(), kind))
+
+
+def test_methods_of_plugins_are_drawn():
+    methods = ("ablate-zero", "entropy", "ablate-mine")
+    atlas = made(methods=methods)
+    figure = plot_sufficiency(atlas)
+    lines = curves(figure.axes[0])
+    assert set(lines) == {"gating", *methods, "random"}
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in lines.values()}
+    assert len(looks) == len(lines) and lines["ablate-zero"].get_color() == "#0072b2"
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert set(legend) == {"gating", *methods, "random"}
+
+
+def test_a_method_has_the_label_and_unit_that_its_run_gives(monkeypatch):
+    atlas = made(methods=("ablate-zero",))
+    about = {"label": "Zero ablation", "unit": "bits"}
+    runs = {
+        key: SimpleNamespace(task_facts=run.task_facts, about=about if run.method == "ablate-zero" else {})
+        for key, run in atlas.runs.items()
+    }
+    monkeypatch.setattr(atlas, "runs", runs)
+    assert (
+        method_label(atlas, "ablate-zero") == "Zero ablation" and method_unit(atlas, "ablate-zero") == "bits"
+    )
+    assert method_label(atlas, "gating") == "gating" and method_unit(atlas, "gating") == "nats"

@@ -9,8 +9,9 @@ import pytest
 import xarray as xr
 
 from headatlas import Head
-from headatlas.atlas.card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
-from headatlas.atlas.categories import IMPLEMENTS, categories, category_words, in_order
+from headatlas.atlas.categories import categories, category_words, in_order
+from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
+from headatlas.core import IMPLEMENTS
 
 NAMES = {"copying": "algorithmic", "capital": "knowledge", "plural": "linguistic", "past": "linguistic",
          "mine": "other"}  # fmt: skip

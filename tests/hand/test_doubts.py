@@ -13,14 +13,12 @@ from headatlas.atlas import (
     COMPLETE,
     Atlas,
     EffectMap,
-    ItemEffects,
     Run,
     contrasts_of,
     doubts,
     effect_doubts,
     made_how,
     open_atlas,
-    report_markdown,
     summarize_contrast,
     unpack_atlas,
     validation_doubts,
@@ -60,7 +58,9 @@ def figure_text(figure):
 
 def test_heads_without_an_effect_do_not_change_who_helps_most():
     nan = np.nan
-    page = report_markdown(effects_of([[0.1, nan, 0.5, 0.2], [nan, 0.9, -0.3, nan], [0.3, nan, -0.7, 0.4]]))
+    page = (
+        effects_of([[0.1, nan, 0.5, 0.2], [nan, 0.9, -0.3, nan], [0.3, nan, -0.7, 0.4]]).report().markdown()
+    )
     (line,) = (line for line in page.splitlines() if line.startswith("| sums, attribute-integrated"))
     _, _, helping, hurting, _ = line.split("|")
     assert helping.strip() == "L1H1 +0.900, L0H2 +0.500, L2H3 +0.400, L2H0 +0.300, L0H3 +0.200"
@@ -79,7 +79,7 @@ def test_integrated_gradients_that_do_not_add_up(total, expected, dtype, repair)
     doubts = effect_doubts(atlas, "sums", "attribute-integrated")
     assert [doubt.key for doubt in doubts] == expected
     assert all(doubt.text.endswith(repair) for doubt in doubts)
-    assert ("by 30 %" in report_markdown(atlas)) is bool(expected)
+    assert ("by 30 %" in atlas.report().markdown()) is bool(expected)
     (on_card,) = atlas.card("L0H0").effects
     assert ("integrated gradients 30 % off" in on_card.doubt) is bool(expected)
 
@@ -161,7 +161,7 @@ def items_measured(*seeds, baseline=None, gated=None):
     maps = [
         EffectMap(
             "ablate-zero", "sums", seed, "id", np.ones((1, 1), np.float32), np.ones((1, 1), np.float32), {},
-            ItemEffects(np.ones((len(pairs), 1, 1)), *(np.array(part) for part in zip(*pairs, strict=True))),
+            np.ones((len(pairs), 1, 1)), *(np.array(part) for part in zip(*pairs, strict=True)),
         )
         for seed, pairs in enumerate(seeds)
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_effects_of_few_items_or_groups_are_doubtful():
     assert said([(item, item % 10) for item in range(60)]) == []
     atlas = items_measured(each(*range(12)))
     (doubt,) = effect_doubts(atlas, "sums", "ablate-zero")
-    assert doubt.brief == "effects of 12 distinct items" and doubt.text in report_markdown(atlas)
+    assert doubt.brief == "effects of 12 distinct items" and doubt.text in atlas.report().markdown()
     assert effect_doubts(effects_of([[0.1, 0.2]]), "sums", "attribute-integrated") == []  # items not recorded
 
 
@@ -250,7 +250,7 @@ def test_chance_is_judged_from_the_stored_baseline():
     few = {**AT_CHANCE, "groups": [0, 1, 1, 2], "gain": 4 * error}
     assert chance_doubt(few).key == "chance" and chance_doubt({**few, "gain": 4.5 * error}) is None
     assert chance_doubt({"nll": 5.0, "accuracy": 0.0}) is None  # an atlas that does not say
-    page = report_markdown(settled(baseline=AT_CHANCE))
+    page = settled(baseline=AT_CHANCE).report().markdown()
     assert "the model is not clearly better than chance here: baseline NLL 5.00" in page
 
 
@@ -260,7 +260,7 @@ def test_contrasts_are_in_the_report_and_on_cards():
     summary = summarize_contrast(atlas, "sums without words")
     assert summary.shut == {"always": 1, "any": 2, "mean": 1.5}
     assert summary.after["retain_nll"] == 1.5 and summary.before["forget_nll"] == 2.0
-    page = report_markdown(atlas)
+    page = atlas.report().markdown()
     assert "| keep sums, forget words | 2 | 1.00 → 1.50 (+0.50) | 0.50 → 0.50 | 2.00 → 4.00 (+2.00)" in page
     assert "2 seeds, fewer than any preset" in page and "nothing to report" not in page
     (contrast,) = atlas.card("L1H0").contrasts
@@ -294,7 +294,7 @@ def test_seeds_fitted_in_several_blocks_are_named():
     several = with_blocks(settled(seeds=5), range(3), [3, 4])
     assert "5 seeds" in made_how(several, "sums")
     assert "; seeds fitted in 2 blocks: (0–2), (3, 4); " in made_how(several, "sums")
-    assert "seeds fitted in 2 blocks: (0–2), (3, 4)" in report_markdown(several)
+    assert "seeds fitted in 2 blocks: (0–2), (3, 4)" in several.report().markdown()
     assert "blocks" not in made_how(with_blocks(settled(), range(3)), "sums")
     assert "blocks" not in made_how(settled(), "sums")  # an atlas that does not record it
     # the free stage was interrupted with three seeds, and two were added to the rest
@@ -304,4 +304,4 @@ def test_seeds_fitted_in_several_blocks_are_named():
     apart = Atlas(several.spec, several.runs.values(), mixed)
     assert "; seeds fitted in 2 blocks: (0–2), (3, 4) (free fits); " in made_how(apart, "sums")
     contrast = with_blocks(contrast_atlas(), [0], [1])
-    assert "| 2 (seeds fitted in 2 blocks: (0), (1)) |" in report_markdown(contrast)
+    assert "| 2 (seeds fitted in 2 blocks: (0), (1)) |" in contrast.report().markdown()

@@ -18,19 +18,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-import xarray as xr
 
 from headatlas.atlas import role_scores, roles_of
-from headatlas.method import (
-    GateFit,
-    GatingSettings,
-    RowTable,
-    Stage,
-    evaluate,
-    random_starts,
-    relation_scores,
-)
+from headatlas.method import GatingSettings, Stage, evaluate, relation_scores
 from headatlas.task import Relation
+from support.fitting import fitted_gates
 from support.induction import (
     LEFT_OUT,
     LONGER,
@@ -132,25 +124,15 @@ def model():
     return induction_model()
 
 
-def fitted_gates(model):
+def induction_gates(model):
     near = [distance for distance in SEEN if distance < 26]  # short rows: the fit is what takes time here
-    rows = RowTable(induction_rows(near, 96, seed=5))
     settings = GatingSettings("bounded", *LONG, batch=4, seeds=len(SEEDS))
-    starts = random_starts(model, settings, SEEDS)
-    free = GateFit(model, rows, settings, "free", [(seed, "free") for seed in SEEDS], starts)
-    free.run()
-    sets = [(seed, fit) for seed in SEEDS for fit in ("retain", "remove")]
-    pressed = GateFit(model, rows, settings, "pressed", sets, free.logits.repeat_interleave(2, 0))
-    pressed.run()
-    return xr.DataArray(
-        torch.sigmoid(pressed.logits).unflatten(0, (-1, 2)).numpy(),
-        dims=["seed", "fit", "layer", "head"],
-        coords={"seed": list(SEEDS), "fit": ["retain", "remove"], "layer": [0, 1], "head": range(4)},
-    )
+    return fitted_gates(model, induction_rows(near, 96, seed=5), settings)
 
 
+@pytest.mark.slow
 def test_gating_finds_the_circuit_and_nothing_else_in_every_seed(model, circuit):
-    gates = fitted_gates(model)
+    gates = induction_gates(model)
     roles = roles_of(role_scores(gates)).values
     needed = {head for heads in circuit.values() for head in heads}
     for seed in range(len(SEEDS)):

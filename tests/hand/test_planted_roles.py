@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
-import xarray as xr
 
 from headatlas.atlas import role_scores, roles_of
-from headatlas.method import GateFit, GatingSettings, RowTable, Stage, evaluate, random_starts
+from headatlas.method import GatingSettings, Stage, evaluate
+from support.fitting import fitted_gates
 from support.planted import planted_model, planted_rows
 
 SEEDS = range(6)
@@ -16,26 +15,8 @@ LONG = Stage(500, 0.1, 0.01), Stage(500, 0.5, 0.1)
 
 
 def roles(model, settings):
-    rows = RowTable(planted_rows())
-    free = GateFit(
-        model, rows, settings, "free", [(s, "free") for s in SEEDS], random_starts(model, settings, SEEDS)
-    )
-    free.run()
-    sets = [(seed, fit) for seed in SEEDS for fit in ("retain", "remove")]
-    pressed = GateFit(model, rows, settings, "pressed", sets, free.logits.repeat_interleave(2, 0))
-    pressed.run()
-    gates = torch.sigmoid(pressed.logits).unflatten(0, (-1, 2)).numpy()
-    labelled = xr.DataArray(
-        gates,
-        dims=["seed", "fit", "layer", "head"],
-        coords={
-            "seed": list(SEEDS),
-            "fit": ["retain", "remove"],
-            "layer": [0],
-            "head": range(gates.shape[-1]),
-        },
-    )
-    return roles_of(role_scores(labelled)).values[:, 0]
+    gates = fitted_gates(model, planted_rows(), settings)
+    return roles_of(role_scores(gates)).values[:, 0]
 
 
 def test_the_plant_is_what_it_says():
@@ -48,6 +29,7 @@ def test_the_plant_is_what_it_says():
     np.testing.assert_allclose(evaluate(model, rows, only["nothing"]).nll, np.log(10), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["paper", "bounded"])
 def test_roles_in_every_seed(objective):
     model = planted_model("copy", "mistake", "nothing")
@@ -55,6 +37,7 @@ def test_roles_in_every_seed(objective):
     assert found.tolist() == [["facilitating", "interfering", "irrelevant"]] * len(SEEDS)
 
 
+@pytest.mark.slow
 def test_a_head_that_hardly_matters_is_irrelevant_only_if_logits_are_bounded():
     """The trap of the published objective: the free fit drives the gate to where no pressure reaches it."""
     model = planted_model("copy", "mistake", "whisper")

@@ -11,6 +11,7 @@ import torch
 
 from headatlas.atlas import role_scores, roles_of
 from headatlas.method import evaluate
+from support.fitting import fitted_gates
 from support.plant_scores import (
     CLEAR,
     SEEDS,
@@ -18,7 +19,6 @@ from support.plant_scores import (
     by_effect,
     counts,
     findings,
-    fitted_gates,
     long_settings,
 )
 from support.plants import ANSWERS, EXCEPTIONS, FORMS, PLANTS, WORDS
@@ -39,7 +39,7 @@ def planted(name, form):
 
 @cache
 def gates(name, form):
-    return fitted_gates(planted(name, form), ALL[name], long_settings(updates=UPDATES))
+    return fitted_gates(planted(name, form), ALL[name].rows, long_settings(updates=UPDATES))
 
 
 @cache
@@ -103,12 +103,14 @@ def test_one_of_the_redundant_pair_suffices_and_one_of_the_and_pair_does_not():
 # Gating
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PROMISED)
 def test_gating_gives_the_truth_in_every_seed(name, form):
     assert roles(name, form).tolist() == [PLANTS[name].roles().tolist()] * len(SEEDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), [pair for pair in FITTED if ALL[pair[0]].rests])
 def test_gates_rest_where_the_equations_say(name, form):
     for (layer, head), expected in ALL[name].rests.items():
@@ -150,6 +152,7 @@ def test_the_resting_places_solve_the_equations():
     assert PLANTS["copy and mistake"].rests[0, 1][0] == pytest.approx(first, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_of_a_redundant_pair_one_stays_and_the_seed_decides_which(form):
     pair = roles("redundant pair", form)[:, 0, :2]
@@ -164,6 +167,7 @@ def test_of_a_redundant_pair_one_stays_and_the_seed_decides_which(form):
     assert scores["interference"].max() < 0.02
 
 
+@pytest.mark.slow
 def test_twins_rest_in_one_of_two_valleys():
     low = gates("twins", "gpt2").sel(fit="remove").values[:, 0, :2]
     even = np.isclose(low, 0.531, atol=0.005).all(1)
@@ -172,6 +176,7 @@ def test_twins_rest_in_one_of_two_valleys():
     assert even.any(), "the valley between the two is found by some seed"
 
 
+@pytest.mark.slow
 def test_what_is_more_than_enough_is_not_called_facilitating():
     assert (roles("overkill", "llama") == "irrelevant").all()
     effect = found("overkill", "llama")["ablate zero"].importance[0, 0]
@@ -199,6 +204,7 @@ def test_precision_and_recall_by_hand():
     assert (tally["irrelevant"].precision, tally["irrelevant"].recall) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PLANTS)
 def test_gating_puts_the_helpful_heads_first(name, form):
@@ -208,6 +214,7 @@ def test_gating_puts_the_helpful_heads_first(name, form):
     assert all(c.precision == c.recall == 1 for c in anywhere.values() if c.true or c.named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_single_ablation_misses_what_has_a_stand_in(form):
     """By a factor of ten (the pair) and of two (the backup) below what counts as clear."""
@@ -220,6 +227,7 @@ def test_single_ablation_misses_what_has_a_stand_in(form):
     assert counts(gating, PLANTS["backup"].roles())["facilitating"].recall == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_gradient_at_open_gates_sees_no_head_that_has_more_than_enough(form):
     """The loss is flat where everything is open: of all helpful heads but that of the first plant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas.atlas import Atlas, EffectMap, ItemEffects, Run, clustered_error, report_markdown
+from headatlas.atlas import Atlas, EffectMap, ItemEffects, Run, clustered_error
 from support.atlases import spec_of
 
 
@@ -15,7 +15,7 @@ def effect_map(seed, effects, items, groups=None, method="ablate-zero", **facts)
     groups = items if groups is None else groups
     per_item = ItemEffects(values, np.array(items), np.array(groups))
     errors = clustered_error(values, groups)
-    return EffectMap(method, "sums", seed, "id", values.mean(axis=0), errors, facts, per_item)
+    return EffectMap(method, "sums", seed, "id", values.mean(axis=0), errors, facts, *per_item)
 
 
 def atlas_of(*maps, decides=None):
@@ -64,7 +64,7 @@ def test_the_report_says_whether_integrated_gradients_converged(total, word):
     atlas = atlas_of(one)
     error = abs(total - 10) / 10
     assert atlas.completeness_error("sums") == pytest.approx(error)
-    report = report_markdown(atlas)
+    report = atlas.report().markdown()
     assert f"completeness error {100 * error:.1f} %" in report
     assert ("**not converged**" in report) == (word == "not converged")
     assert atlas_of(effect_map(0, [1.0, 2.0], [0, 1])).completeness_error("sums", "ablate-zero") is None

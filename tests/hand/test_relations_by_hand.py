@@ -129,6 +129,7 @@ def test_in_texts():
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strength", "expected"), [(0.1, "embedding"), (10.0, "first_mlp")])
 def test_the_source_that_agrees_with_texts_is_taken(strength, expected):
     """A first MLP that hardly writes leaves the embedding on top of the stream; a loud one covers it."""
@@ -160,7 +161,7 @@ def test_where_there_is_no_difference_the_published_source_is_taken():
 def test_the_source_is_judged_by_the_built_in_relations_where_they_can_be_measured(monkeypatch):
     """It is the model's, not that of what happens to be asked for. Here the "built-in" one tells the sources
     apart, and the one that is asked for would favour the other."""
-    from headatlas.method.relation import scores as relating
+    from headatlas.method.relation import source_choice as relating
 
     model = model_by_hand(mlp=0.1, attention=1e-3)
     plain, asked = relating.relations_for, relations_for(model, RELATIONS)

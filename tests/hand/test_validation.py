@@ -12,13 +12,12 @@ from scipy import stats
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import (
     Atlas,
+    Report,
     Validation,
     by_seeds,
     doubts,
-    faithfulness,
     find,
     half_overlap,
-    report_markdown,
     validation_name,
 )
 from headatlas.atlas import retest as retested
@@ -266,11 +265,6 @@ def test_one_group_cannot_tell_whether_the_gap_is_positive():
     assert "+0.00 nats" in same.why_not_normalized() and "do not vary" in same.why_not_normalized()
 
 
-def test_no_difference_between_none_and_all():
-    assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 3.0)).all()
-    assert np.isnan(faithfulness(np.array([1.0, 2.0]), 3.0, 2.0)).all()
-
-
 def gates(*rows):
     return np.array(rows, dtype=float)
 
@@ -345,10 +339,10 @@ def test_findings():
     tested = [one for one in found.values() if one.p is not None]
     assert tested and all(one.p <= one.adjusted <= 1 for one in tested)
     assert all(one.adjusted is None for one in found.values() if one.p is None)
-    page = report_markdown(atlas())
+    page = atlas().report().markdown()
     assert "a: 25.0 %" in page and page.count("## ") == 1 + len({topic for topic, _ in found})
     assert ("## Before you believe this" in page and "- a: imported" in page) or "- a: objective" in page
-    assert report_markdown(atlas()) == page
+    assert atlas().report().markdown() == page
 
 
 def test_how_many_seeds_are_enough():
@@ -435,7 +429,7 @@ def test_what_speaks_against_a_map():
     assert [doubt.key for doubt in doubts(made, "good")] == ["seeds", "held-out"]
     _, alike, *rest = (doubt.text for doubt in doubts(made, "other"))
     assert alike.startswith("seeds correlate -0.") and len(rest) == 1 and rest[0].startswith(few)
-    page = report_markdown(made)
+    page = made.report().markdown()
     assert page.count("**doubtful**") == 8 and page.index("doubtful") < page.index("## How many heads")
     # with one seed nothing is said twice
     about = [one.about for one in find(made) if one.about.startswith("weak")]
@@ -647,11 +641,11 @@ def test_a_category_named_other_is_not_the_other_heads():
 def test_one_of_each_is_not_plural():
     """One head, one seed, one test."""
     one = atlas_of({"a": {0: (np.full((1, 1), 0.9), np.full((1, 1), 0.1))}})
-    page = report_markdown(one)
+    page = one.report().markdown()
     assert "1 head in 1 layer; a (1 seed); 0 relations." in page
     assert "p: 0" not in page and "Holm" not in page
     (test,) = [finding for finding in find(atlas()) if finding.about == "a − b"]
-    assert "p: 1 permutation or Welch test with these units" in report_markdown(atlas(), [test])
+    assert "p: 1 permutation or Welch test with these units" in Report(atlas(), (test,)).markdown()
 
 
 def test_held_out_losses_are_findings():
@@ -686,7 +680,7 @@ def test_effects_in_an_atlas():
     card = made.card("L0H1")
     assert [(one.task, one.method, one.rank) for one in card.effects] == [("a", "ablate-zero", 3)]
     assert card.effects[0].effect == -1.5
-    assert "| a, ablate-zero | L0H0 +1.500, L1H0 +1.000 | L0H1 -1.500 |" in report_markdown(made)
+    assert "| a, ablate-zero | L0H0 +1.500, L1H0 +1.000 | L0H1 -1.500 |" in made.report().markdown()
     table = made.to_table()
     assert len(table) == 6 and set(table["method"]) == {"ablate-zero"} and set(table["seed"]) == {0, 1}
     with pytest.raises(RequestError, match="no task in this atlas"):

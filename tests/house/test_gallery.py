@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from headatlas import Atlas, open_atlas
-from headatlas.atlas import report_markdown, unpack_atlas
+from headatlas.atlas import unpack_atlas
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +48,7 @@ def test_the_atlas_is_the_published_schedule_on_three_tasks(script: ModuleType, 
 
 def test_the_words_and_the_report_are_those_of_the_atlas(script: ModuleType, atlas: Atlas) -> None:
     assert (script.FOLDER / "README.md").read_text(encoding="utf-8") == script.words(atlas)
-    assert (script.FOLDER / "report.md").read_text(encoding="utf-8") == report_markdown(atlas)
+    assert (script.FOLDER / "report.md").read_text(encoding="utf-8") == atlas.report().markdown()
 
 
 @pytest.mark.parametrize("name", ["results", "changes"])

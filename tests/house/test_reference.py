@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import headatlas
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.process
 def test_the_references_are_up_to_date():
     command = [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

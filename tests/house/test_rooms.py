@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "cli": {"core", "model", "task", "method", "request", "run", "atlas", "figure", "page", "export"},
 }
 #: imports against that order, inside functions: what an atlas and a card show in a notebook
-UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/card.py": "headatlas.page.notebook"}
+UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/head_card.py": "headatlas.page.notebook"}
 #: rooms in which torch and what brings torch with it may not be imported
 WITHOUT_TORCH = {"core", "task", "request", "atlas", "figure", "page", "cli"}
 TORCH = {"torch", "transformers", "safetensors.torch", "accelerate"}
@@ -140,14 +140,20 @@ def test_import_costs_under_half_a_second_of_computing():
     assert with_us - bare < 0.5
 
 
-def test_the_command_line_needs_no_torch_for_help():
+@pytest.mark.parametrize("arguments", [["--help"], ["list", "models"]])
+def test_the_command_line_needs_no_torch_for(arguments):
     code = (
-        "import sys; sys.argv = ['headatlas', '--help']\n"
+        f"import sys; sys.argv = ['headatlas', *{arguments}]\n"
         "from headatlas.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
         "print('torch' in sys.modules)"
     )
     assert run_python(code).split()[-1] == "False"
+
+
+@pytest.mark.parametrize("module", ["", ".embedded", ".locate"])
+def test_a_model_is_located_without_torch(module):
+    assert run_python(f"import sys, headatlas.model{module}; print('torch' in sys.modules)") == "False\n"
 
 
 def test_this_suite_never_reaches_a_hub():

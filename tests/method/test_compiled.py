@@ -10,9 +10,9 @@ import torch
 
 from headatlas import load_model
 from headatlas.method import GateFit
-from headatlas.method.engine.resources import BlockCompiler, fit_conditions, is_compiler_error
-from headatlas.model.load import _prove
-from method.test_gating import free, rows_of
+from headatlas.method.engine.block_compiler import BlockCompiler, is_compiler_error
+from headatlas.method.engine.determinism import fit_conditions
+from method.test_gating import Failing, free, rows_of
 from support.tiny import build_tiny
 
 KINDS = ("llama", "gpt2", "gemma2", "qwen2", "gpt_neox")
@@ -37,11 +37,12 @@ def fresh():
 
 
 def compiled(fit: GateFit, backend) -> GateFit:
-    fit.compiler = BlockCompiler(fit.model, 1e20, ("cpu",), backend=backend)
-    assert fit.compiler
+    fit.runner.compiler = BlockCompiler(fit.model, 1e20, ("cpu",), backend=backend)
+    assert fit.runner.compiler
     return fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_gates_from_one_piece_of_code_for_all_blocks_and_lengths(kind):
     """Two pieces, as the first block is given embeddings, through which no gradient flows; and one for the
@@ -52,12 +53,13 @@ def test_the_same_gates_from_one_piece_of_code_for_all_blocks_and_lengths(kind):
     compiled(other, backend)
     plain.run()
     other.run()
-    assert other.compiler and 3 <= backend.made <= 4  # some blocks fall into two
+    assert other.runner.compiler and 3 <= backend.made <= 4  # some blocks fall into two
     torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=1e-9)
     for one, two in zip(plain.results(), other.results(), strict=True):
         assert one.losses == pytest.approx(two.losses, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_where_no_code_can_be_made_the_model_runs_as_it_is():
     def broken(graph, inputs):
         raise RuntimeError("no compiler here")
@@ -66,33 +68,31 @@ def test_where_no_code_can_be_made_the_model_runs_as_it_is():
     plain, other = free(model, [0]), compiled(free(model, [0]), broken)
     plain.run()
     other.run()
-    assert not other.compiler
+    assert not other.runner.compiler
     torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=0)
 
 
 def test_errors_of_the_model_stay_errors():
     model = load_model(build_tiny("llama"), check=False)
-    fit = compiled(free(model, [0]), Counting())
-
-    def failing(budget):
-        raise ValueError("not the compiler's")
-
-    fit._accumulate = failing
+    fit = compiled(free(model, [0], objective=Failing), Counting())
+    fit.objective.error = ValueError("not the compiler's")
     with pytest.raises(ValueError, match="not the compiler's"):
         fit.run()
-    assert fit.compiler and not any("forward" in module.__dict__ for module in model.hf.modules())
+    assert fit.runner.compiler and not any("forward" in module.__dict__ for module in model.hf.modules())
 
 
+@pytest.mark.slow
 def test_with_layers_that_run_again():
     """Less memory: a compiled block inside a checkpoint."""
     model = load_model(build_tiny("llama").double(), check=False)
     plain, other = free(model, [0, 1]), compiled(free(model, [0, 1]), Counting())
-    other.checkpointing = True
+    other.runner.checkpointing = True
     plain.run()
     other.run()
     torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_errors_inside_the_compiler_are_its_own():
     """Some come out as what they are, with no mark of where they come from but the place."""
 
@@ -104,7 +104,7 @@ def test_errors_inside_the_compiler_are_its_own():
     with pytest.raises(Exception) as caught:  # noqa: PT011
         torch.compile(lambda x: x + 1, backend=broken)(torch.ones(1))
     assert is_compiler_error(caught.value)
-    assert not is_compiler_error(_raised(ValueError("the model's"))) and not fit.compiler
+    assert not is_compiler_error(_raised(ValueError("the model's"))) and not fit.runner.compiler
 
 
 def _raised(error: Exception) -> Exception:
@@ -114,21 +114,9 @@ def _raised(error: Exception) -> Exception:
         return found
 
 
-def test_eight_bits_can_be_compiled():
-    def made():
-        hf = build_tiny("llama", hidden_size=128, intermediate_size=256, head_dim=32, num_key_value_heads=4)
-        return _prove(hf.to(torch.bfloat16).eval(), None, "tiny", None, False, eight_bits=True)
-
-    plain, other = free(made(), [0]), compiled(free(made(), [0]), Counting())
-    plain.run()
-    other.run()
-    assert other.compiler
-    torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=0.05)
-
-
 def test_on_a_cpu_nothing_is_compiled_unasked():
     model = load_model(build_tiny("llama"), check=False)
-    assert not BlockCompiler(model, 1e20) and not free(model, [0]).compiler
+    assert not BlockCompiler(model, 1e20) and not free(model, [0]).runner.compiler
 
 
 def test_blocks_that_are_not_the_models_own_are_left_alone():

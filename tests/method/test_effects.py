@@ -23,14 +23,14 @@ from headatlas.method import (
     mediate,
 )
 from headatlas.method.engine import attribute as attribution
+from headatlas.method.engine import determinism
 from headatlas.method.engine import head_effects as effects
-from headatlas.method.engine import resources
 from headatlas.method.engine.ablate import STAND_INS, mean_outputs, partners
 from headatlas.method.engine.attribute import _Points
 from headatlas.method.engine.mediate import corrupted_rows
 from headatlas.method.relation.causal_check import accuracy
 from headatlas.task import Row
-from support.heads import KINDS, model_of
+from support.heads import LAYOUTS, model_of
 from support.tiny import build_tiny
 
 SOME = [
@@ -475,7 +475,7 @@ def test_a_pass_that_failed_is_freed_before_the_next(llama, monkeypatch):
             raise RuntimeError("this operation has no deterministic implementation")
         return plain(model, batch)
 
-    monkeypatch.setattr(resources, "allow_any_order", lambda error: "deterministic" in str(error))
+    monkeypatch.setattr(determinism, "allow_any_order", lambda error: "deterministic" in str(error))
     monkeypatch.setattr(attribution, "row_nll", needs_any_order)
     attribute(llama, some_rows())
     assert alive and not any(alive)
@@ -539,6 +539,7 @@ def test_logits_that_overflow_are_an_error(monkeypatch, value):
         accuracy(model, [Row(row.ids, len(row.ids) - 1) for row in rows], [])
 
 
+@pytest.mark.slow
 def test_holes_are_no_errors():
     """A model with a layer of fewer heads has NaN where there is no head, and only there."""
     model = model_of("heads differ from layer to layer")
@@ -550,7 +551,7 @@ def test_holes_are_no_errors():
 # `gates(…, toward=…)` and what it is fed with
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_a_closed_gate_leaves_what_stands_in(kind):
     """The head outputs of another text put in for all heads: each layer writes what it wrote there; half
     closed gates mix."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,16 +10,20 @@ import torch
 
 from headatlas import FitError, gates, load_model
 from headatlas.method import (
-    ContrastFit,
+    Batch,
+    Contrast,
     GateFit,
     GatingSettings,
+    Pressure,
     RowTable,
     Stage,
+    Stream,
     draw,
     evaluate,
     random_starts,
 )
-from headatlas.method.engine.resources import fit_conditions, token_budget
+from headatlas.method.engine.likelihood import row_nll
+from headatlas.method.engine.memory import token_budget, usable_bytes
 from headatlas.task import Row
 from support.planted import planted_model, planted_rows
 from support.tiny import build_tiny, sample_ids
@@ -50,18 +54,40 @@ def hybrid():
     return load_model(build_tiny("jamba"), check=False)
 
 
-def free(model, seeds, chosen=None, budget=64, rows=None):
+def free(model, seeds, chosen=None, budget=64, rows=None, objective=Pressure):
     chosen = chosen or settings()
     table = RowTable(rows or rows_of(12))
     sets = [(seed, "free") for seed in seeds]
-    return GateFit(model, table, chosen, "free", sets, random_starts(model, chosen, seeds), budget=budget)
+    starts = random_starts(model, chosen, seeds)
+    return GateFit(model, objective(model, table, chosen, "free", sets), starts, budget=budget)
 
 
 def pressed(model, seeds, chosen=None, budget=64):
     chosen = chosen or settings()
     sets = [(seed, fit) for seed in seeds for fit in ("retain", "remove")]
     starts = random_starts(model, chosen, seeds).repeat_interleave(2, 0)
-    return GateFit(model, RowTable(rows_of(12)), chosen, "pressed", sets, starts, budget=budget)
+    objective = Pressure(model, RowTable(rows_of(12)), chosen, "pressed", sets)
+    return GateFit(model, objective, starts, budget=budget)
+
+
+def contrast(model, seeds, budget=40):
+    chosen, sets = settings(), [(seed, "retain") for seed in seeds]
+    objective = Contrast(model, rows_of(6), rows_of(5, seed=1), chosen, sets)
+    return GateFit(model, objective, random_starts(model, chosen, seeds), budget=budget)
+
+
+def planted_fit(chosen, stage, *fits):
+    """Of the model with three planted heads, from open gates to closed ones in the middle."""
+    model, sets = planted_model("copy", "mistake", "nothing"), [(0, fit) for fit in fits]
+    objective = Pressure(model, RowTable(planted_rows()), chosen, stage, sets)
+    return GateFit(model, objective, torch.zeros(len(fits), 1, 3), budget=512)
+
+
+def first_gradient(fit):
+    """(gradient, losses) of the rows of the first update."""
+    with fit.runner.ready():
+        gradient, losses, _ = fit.runner.gradient(fit.objective.draw(0), fit.logits)
+    return gradient, losses
 
 
 def reference_nll(model, rows, gate):
@@ -114,20 +140,8 @@ def test_accuracy_counts_rows_with_every_target_on_top(tiny):
 @pytest.mark.parametrize("fit", ["free", "pressed", "contrast"])
 def test_the_gradient_is_that_of_finite_differences(tiny, fit):
     """Central differences of the loss, for some heads of every set."""
-    if fit == "contrast":
-        chosen = settings()
-        engine = ContrastFit(
-            tiny,
-            rows_of(6),
-            rows_of(5, seed=1),
-            chosen,
-            [(0, "retain"), (1, "retain")],
-            random_starts(tiny, chosen, [0, 1]),
-            budget=40,
-        )
-    else:
-        engine = {"free": free, "pressed": pressed}[fit](tiny, [0, 1])
-    gradient, losses, _ = engine._accumulate(40)
+    engine = {"free": free, "pressed": pressed, "contrast": contrast}[fit](tiny, [0, 1])
+    gradient, losses = first_gradient(engine)
     assert losses.shape == (len(engine.sets),)
     step = 2**-6  # a power of two: added and taken away without rounding
     for number in range(len(engine.sets)):
@@ -135,7 +149,7 @@ def test_the_gradient_is_that_of_finite_differences(tiny, fit):
             values = []
             for sign in (1, -1):
                 engine.logits[number, layer, head] += sign * step
-                values.append(engine._accumulate(40)[1][number])
+                values.append(first_gradient(engine)[1][number])
                 engine.logits[number, layer, head] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
             torch.testing.assert_close(gradient[number, layer, head], slope, rtol=2e-3, atol=2e-5)
@@ -143,16 +157,11 @@ def test_the_gradient_is_that_of_finite_differences(tiny, fit):
 
 def test_an_update_worked_out_by_hand():
     """Adam's first step is the rate times the sign of the gradient, whatever its size."""
-    model = planted_model("copy", "mistake", "nothing")
     chosen = GatingSettings("paper", Stage(1, 0.25, 0.25), Stage(1, 0.25, 0.25), 8, 1)
-    fit = GateFit(
-        model, RowTable(planted_rows()), chosen, "free", [(0, "free")], torch.zeros(1, 1, 3), budget=512
-    )
+    fit = planted_fit(chosen, "free", "free")
     fit.run()
     torch.testing.assert_close(fit.logits, torch.tensor([[[0.25, -0.25, 0.0]]]), atol=1e-5, rtol=0)
-    starts = torch.zeros(2, 1, 3)
-    sets = [(0, "retain"), (0, "remove")]
-    fit = GateFit(model, RowTable(planted_rows()), chosen, "pressed", sets, starts, budget=512)
+    fit = planted_fit(chosen, "pressed", "retain", "remove")
     fit.run()
     torch.testing.assert_close(fit.logits[0, 0, 2], torch.tensor(0.25), atol=1e-5, rtol=0)  # pressed up
     torch.testing.assert_close(fit.logits[1, 0, 2], torch.tensor(-0.25), atol=1e-5, rtol=0)  # pressed down
@@ -267,12 +276,13 @@ def test_holes_have_no_gates(hybrid):
 
 def test_pressure_is_shared_by_the_heads_that_are_there(hybrid):
     """A hole takes no part in the mean over heads: with no task gradient each head feels 0.1 / 4."""
-    chosen = settings(updates=1, clip=1e9)
-    fit = pressed(hybrid, [0], chosen)
-    fit._accumulate = lambda budget: (torch.zeros_like(fit.logits), torch.zeros(2), 1)
+    fit = pressed(hybrid, [0])
+    gradient = fit.objective.add_pressure(torch.zeros_like(fit.logits), fit.logits, 0)
+    assert gradient[0, 1].tolist() == pytest.approx([-0.1 / 4] * 4)
+    before = fit.logits.clone()
     fit.run()
-    sizes = fit._mean / (1 - 0.9)  # the gradient of the first update
-    assert sizes[0, 1].tolist() == pytest.approx([-0.1 / 4] * 4) and float(sizes[0, 0].abs().sum()) == 0
+    hole = [layer for layer, heads in enumerate(hybrid.spec.heads) if not heads]
+    assert hole and torch.equal(fit.logits[:, hole], before[:, hole])
 
 
 def test_weights_are_frozen_for_the_fit_only(tiny):
@@ -309,20 +319,18 @@ def test_short_rows_on_a_cpu_take_the_plain_attention_code():
 
 
 def test_too_little_memory_means_smaller_passes(tiny):
-    whole = free(tiny, [0, 1])
+    class Scarce(Pressure):
+        """Room for two rows."""
+
+        def row_gates(self, parameters, owned, extras):
+            if len(owned) > 2:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return super().row_gates(parameters, owned, extras)
+
+    whole, fit = free(tiny, [0, 1]), free(tiny, [0, 1], budget=64, objective=Scarce)
     whole.run()
-    fit = free(tiny, [0, 1], budget=64)
-    plain, asked = fit._accumulate, []
-
-    def scarce(budget):
-        asked.append(budget)
-        if budget > 20:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return plain(budget)
-
-    fit._accumulate = scarce
     fit.run()
-    assert asked == [64, 32, 16, 16, 16] and fit.budget == 16
+    assert fit.runner.budget == 16 and not fit.runner.checkpointing
     torch.testing.assert_close(fit.logits, whole.logits, rtol=1e-4, atol=1e-4)
 
 
@@ -331,21 +339,23 @@ def test_when_one_row_is_too_much_layers_run_again(tiny):
     whole = free(tiny, [0])
     whole.run()
     fit = free(tiny, [0], budget=9)
-    plain, ran = fit._accumulate, []
+    ran, plain = [], fit.objective.row_gates
+
+    def scarce(parameters, owned, extras):
+        if not fit.runner.checkpointing:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return plain(parameters, owned, extras)
+
+    fit.objective.row_gates = scarce
     norm = tiny.hf.model.layers[1].input_layernorm
     handle = norm.register_forward_pre_hook(lambda module, args: ran.append(module.training))
-
-    def scarce(budget):
-        if not fit.checkpointing:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+    with fit.runner.ready():
         ran.clear()
-        return plain(budget)
-
-    fit._accumulate = scarce
-    fit.run()
+        fit.step()
     handle.remove()
-    passes = len(list(fit.rows.passes(fit._drawn(), 9, "cpu")))
+    passes = len(list(fit.objective.rows.passes(fit.objective.draw(0).rows, 9, "cpu")))
     assert len(ran) == 2 * passes and not any(ran)
+    fit.run()
     torch.testing.assert_close(fit.logits, whole.logits, rtol=1e-4, atol=1e-4)
     assert not any("forward" in vars(module) for module in tiny.hf.modules())  # nothing is left over
 
@@ -356,50 +366,66 @@ def test_layers_that_run_again_bring_no_dropout():
     found = []
     for again in (False, True):
         fit = free(model, [0])
-        fit.checkpointing = again
+        fit.runner.checkpointing = again
         fit.run()
         found.append(fit.logits)
     torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-4)
 
 
+class ToldMemory:
+    """GPUs with so many free bytes each, on which a trial pass takes so many."""
+
+    def __init__(self, spent, free):
+        self._spent, self._free, self.begun = spent, free, 0
+
+    def begin(self):
+        self.begun += 1
+
+    def spent(self):
+        return self._spent
+
+    def free(self):
+        return self._free
+
+
 @pytest.mark.parametrize(
-    ("free_gib", "allowed", "budget"),
-    [(100, 1, 65_536), (10, 1, 8192), (5, 1, 4096), (5.5, 1, 4096), (0.001, 1, 256), (100, 11 / 128, 8192)],
+    ("free_gib", "budget"),
+    [([100], 65_536), ([10], 8192), ([5], 4096), ([5.5], 4096), ([0.001], 256), ([100, 10], 8192)],
 )
-def test_the_budget_on_a_gpu(monkeypatch, tiny, free_gib, allowed, budget):
-    """From what a trial pass cost there, on the right device, a power of two; with figures that are told.
-    A process that may use a part of the GPU alone keeps to it."""
-    asked = set()
+def test_the_budget_on_a_gpu(tiny, free_gib, budget):
+    """From what the second of two trial passes costs, on the tightest GPU, a power of two."""
+    table, trial = RowTable(rows_of(12)), 1024 // 9 * 9  # tokens of a trial pass
+    memory = ToldMemory([trial * 2**19] * len(free_gib), [int(gib * 2**30) for gib in free_gib])  # ½ MiB each
+    passes = []
 
-    def told(value):
-        def answer(device):
-            asked.add(device)
-            return value
+    def nll(batch):
+        passes.append(batch)
+        return row_nll(tiny, batch)
 
-        return answer
-
-    monkeypatch.setattr(type(tiny), "device", torch.device("cuda:1"))
-    monkeypatch.setattr("torch.cuda.synchronize", told(None))
-    monkeypatch.setattr("torch.cuda.reset_peak_memory_stats", told(None))
-    monkeypatch.setattr("torch.cuda.memory_allocated", told(2**30))
-    table = RowTable(rows_of(12))
-    trial = 1024 // 9 * 9  # tokens of the trial pass
-    monkeypatch.setattr("torch.cuda.max_memory_allocated", told(2**30 + trial * 2**19))  # half a MiB each
-    monkeypatch.setattr("torch.cuda.memory_reserved", told(2**30))
-    monkeypatch.setattr("torch.cuda.mem_get_info", told((int(free_gib * 2**30), 128 * 2**30)))
-    monkeypatch.setattr("torch.cuda.get_per_process_memory_fraction", told(allowed))
-    monkeypatch.setattr("headatlas.method.engine.resources.row_nll", lambda model, batch, **_: gates_sum)
-    gates_sum = torch.zeros(1, requires_grad=True)
-    monkeypatch.setattr("torch.full", lambda shape, value, **options: torch.ones(shape))
-    monkeypatch.setattr(RowTable, "passes", told_pass(table.passes))
-    assert token_budget(tiny, table) == budget
-    assert asked == {torch.device("cuda:1")}
+    assert token_budget(tiny, table, nll, memory=memory) == budget
+    assert memory.begun == 2 and [batch.tokens for batch in passes] == [trial] * 2
+    assert token_budget(tiny, table, nll) == 1024  # on a CPU, without a trial
 
 
-def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tiny):
-    """What PyTorch says of it on a GPU, told here by the model itself."""
-    plain = tiny.hf.forward
-    strict = []
+def test_a_process_keeps_to_its_part_of_a_gpu():
+    gib = 2**30
+    assert usable_bytes(100 * gib, 128 * gib, 1.0, gib, gib) == 100 * gib
+    assert usable_bytes(100 * gib, 128 * gib, 11 / 128, gib, gib) == 10 * gib
+    assert usable_bytes(0, 128 * gib, 1.0, 5 * gib, 2 * gib) == 3 * gib  # reserved, and not in use
+
+
+@pytest.fixture
+def fixed_order():
+    """Only operations that add in a fixed order, as a fit asks for on a GPU."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def needs_any_order(model, monkeypatch):
+    """The model says what PyTorch says on a GPU of an operation without a fixed order. -> whether only fixed
+    order was allowed, call by call."""
+    plain, strict = model.hf.forward, []
 
     def refuses(*args, **kwargs):
         if torch.are_deterministic_algorithms_enabled():
@@ -408,71 +434,49 @@ def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tin
                 raise RuntimeError("cumsum_cuda_kernel does not have a deterministic implementation")
         return plain(*args, **kwargs)
 
-    monkeypatch.setattr(tiny.hf, "forward", refuses)
+    monkeypatch.setattr(model.hf, "forward", refuses)
+    return strict
+
+
+def test_an_operation_without_a_fixed_order_is_allowed_and_said(monkeypatch, tiny, fixed_order):
+    strict, fit = needs_any_order(tiny, monkeypatch), free(tiny, [0])
+    tiny.try_readout(torch.from_numpy(fit.objective.rows.ids[:4, :8]).long())
+    strict.clear()
+    fit.run()
+    assert strict[0] and not strict[-1] and fit.runner.any_order
+    monkeypatch.undo()
+    torch.use_deterministic_algorithms(False)
     normal = free(tiny, [0])
     normal.run()
-    assert not strict and not normal.any_order
-    conditions = fit_conditions
-
-    @contextmanager
-    def as_on_a_gpu(model, longest):
-        with conditions(model, longest):
-            torch.use_deterministic_algorithms(True)
-            try:
-                yield
-            finally:
-                torch.use_deterministic_algorithms(False)
-
-    monkeypatch.setattr("headatlas.method.engine.gate_fit.fit_conditions", as_on_a_gpu)
-    fit = free(tiny, [0])
-    fit.run()
-    assert strict[0] and not strict[-1] and fit.any_order
+    assert not normal.runner.any_order
     torch.testing.assert_close(fit.logits, normal.logits)
-    strict.clear()
-    with as_on_a_gpu(tiny, 9):  # where the trial pass for the budget meets it first
-        monkeypatch.setattr("torch.cuda.synchronize", lambda device: None)
-        monkeypatch.setattr("torch.cuda.reset_peak_memory_stats", lambda device: None)
-        for name in ("memory_allocated", "max_memory_allocated", "memory_reserved"):
-            monkeypatch.setattr(f"torch.cuda.{name}", lambda device: 2**20)
-        monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (2**40, 2**40))
-        monkeypatch.setattr("torch.cuda.get_per_process_memory_fraction", lambda device: 1.0)
-        monkeypatch.setattr(RowTable, "passes", told_pass(RowTable.passes))
-        monkeypatch.setattr(
-            "torch.full", lambda shape, value, **options: torch.ones(shape, requires_grad=True)
-        )
-        monkeypatch.setattr(type(tiny), "device", torch.device("cuda:0"))
-        assert token_budget(tiny, RowTable(rows_of(12))) == 65_536
+
+
+def test_the_trial_pass_may_meet_such_an_operation_first(monkeypatch, tiny, fixed_order):
+    strict = needs_any_order(tiny, monkeypatch)
+    memory = ToldMemory([2**20], [2**40])
+    nll = partial(row_nll, tiny)
+    assert token_budget(tiny, RowTable(rows_of(12)), nll, memory=memory) == 65_536
     assert strict[0] and not strict[-1]
 
 
-def told_pass(plain):
-    """Passes are put on the CPU, whatever the device."""
-    bound = plain if hasattr(plain, "__self__") else None
+class Failing(Pressure):
+    error: Exception
 
-    def passes(self, chosen, budget, device):
-        return bound(chosen, budget, "cpu") if bound else plain(self, chosen, budget, "cpu")
-
-    return passes
+    def loss(self, nll):
+        raise self.error
 
 
 def test_when_nothing_helps_it_says_so(tiny):
-    fit = free(tiny, [0], budget=9)
-
-    def never(budget):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    fit._accumulate = never
+    fit = free(tiny, [0], budget=9, objective=Failing)
+    fit.objective.error = torch.OutOfMemoryError("CUDA out of memory")
     with pytest.raises(FitError, match="one row at a time does not fit in memory"):
         fit.run()
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory(tiny):
-    fit = free(tiny, [0])
-
-    def broken(budget):
-        raise RuntimeError("something else")
-
-    fit._accumulate = broken
+    fit = free(tiny, [0], objective=Failing)
+    fit.objective.error = RuntimeError("something else")
     with pytest.raises(RuntimeError, match="something else"):
         fit.run()
 
@@ -480,16 +484,8 @@ def test_other_errors_are_not_taken_for_lack_of_memory(tiny):
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_no_number_stops_the_fit(bad):
     model = planted_model("copy", "mistake", "nothing")
-    fit = GateFit(
-        model,
-        RowTable(planted_rows()),
-        settings(),
-        "free",
-        [(4, "free")],
-        torch.zeros(1, 1, 3),
-        name="sums",
-        budget=99,
-    )
+    objective = Pressure(model, RowTable(planted_rows()), settings(), "free", [(4, "free")])
+    fit = GateFit(model, objective, torch.zeros(1, 1, 3), name="sums", budget=99)
 
     def spoil(step):
         if step.update == 1:
@@ -503,14 +499,17 @@ def test_no_number_stops_the_fit(bad):
 
 
 def test_no_gradient_is_said(tiny):
-    fit = free(tiny, [0])
-    fit._loss = lambda nll: nll[:, 0].detach().requires_grad_()
+    class Cut(Pressure):
+        def loss(self, nll):
+            return nll[:, 0].detach().requires_grad_()
+
+    fit = free(tiny, [0], objective=Cut)
     with pytest.raises(FitError, match="no gradient reaches the gates"):
         fit.run()
 
 
 def test_drawing_goes_through_all_rows_before_any_comes_again():
-    drawn = [place for update in range(5) for place in draw(10, 4, update, seed=3, stage=0)]
+    drawn = [place for update in range(5) for place in draw(10, 4, update, seed=3, stream=0)]
     assert sorted(drawn[:10]) == list(range(10)) and sorted(drawn[10:]) == list(range(10))
     assert drawn[:10] != drawn[10:]
     assert draw(10, 4, 2, 3, 0) != draw(10, 4, 2, 4, 0) != draw(10, 4, 2, 4, 1)
@@ -538,16 +537,42 @@ def test_passes_hold_every_row_once_and_stay_in_budget():
 
 def test_contrast_follows_its_formula(tiny):
     """-R + max(F - R, -5), for pairs of rows."""
-    chosen = settings(batch=4)
-    kept, dropped = rows_of(6), rows_of(5, seed=1)
-    fit = ContrastFit(
-        tiny, kept, dropped, chosen, [(2, "retain")], random_starts(tiny, chosen, [2]), budget=40
-    )
-    loss = fit._accumulate(40)[1][0]
+    fit, kept, dropped = contrast(tiny, [2]), rows_of(6), rows_of(5, seed=1)
+    loss = first_gradient(fit)[1][0]
     gate = torch.sigmoid(fit.logits[0])
-    retain = -reference_nll(tiny, [kept[p] for p in draw(6, 4, 0, 2, 2)], gate)
-    forget = -reference_nll(tiny, [dropped[p] for p in draw(5, 4, 0, 2, 3)], gate)
+    retain = -reference_nll(tiny, [kept[p] for p in draw(6, 4, 0, 2, Stream.RETAIN)], gate)
+    forget = -reference_nll(tiny, [dropped[p] for p in draw(5, 4, 0, 2, Stream.FORGET)], gate)
     wanted = (-retain + torch.maximum(forget - retain, torch.tensor(-5.0))).mean()
     torch.testing.assert_close(loss.double(), wanted.detach(), rtol=1e-5, atol=1e-5)
     nll = torch.tensor([[1.0, 2.0], [1.0, 20.0]])
-    assert fit._loss(nll).tolist() == [1 + (1 - 2), 1 - 5]
+    assert fit.objective.loss(nll).tolist() == [1 + (1 - 2), 1 - 5]
+
+
+class Budgets(Pressure):
+    """Each row draws how many heads it keeps and has the mask of that many of its set's best ones."""
+
+    def draw(self, update):
+        rows = super().draw(update).rows
+        kept = np.random.default_rng(update).integers(1, 5, len(rows))
+        return Batch(rows, (torch.from_numpy(kept),))
+
+    def row_gates(self, parameters, owned, extras):
+        scores = (owned @ parameters.flatten(1).to(owned.dtype)).unflatten(1, parameters.shape[1:])
+        edge = scores.flatten(1).sort(dim=1, descending=True).values.gather(1, extras[0][:, None] - 1)
+        return torch.sigmoid(scores - edge[..., None]).float()
+
+
+@pytest.mark.parametrize("pieces", [0, 2])
+def test_an_objective_may_give_every_row_its_own_gates(tiny, pieces):
+    """However rows are grouped and passes filled up, a row keeps what was drawn for it."""
+    fit = free(tiny, [0, 1], objective=Budgets)
+    fit.runner.pieces = pieces
+    losses, batch, rows = first_gradient(fit)[1], fit.objective.draw(0), rows_of(12)
+    for number, scores in enumerate(fit.logits):
+        wanted = []
+        for unit in range(4 * number, 4 * number + 4):
+            edge = scores.flatten().sort(descending=True).values[batch.extras[0][unit] - 1]
+            row = rows[batch.rows[unit, 0]]
+            wanted.append(reference_nll(tiny, [row], torch.sigmoid(scores - edge))[0])
+        mean = torch.stack(wanted).mean().detach()
+        torch.testing.assert_close(losses[number].double(), mean, atol=1e-5, rtol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,6 @@ from support.tiny import build_tiny
 class Graph:
     """Does the work again, on the tensors that it was recorded with."""
 
-    made = 0
-    broken = False
-
     def pool(self):
         return "pool"
 
@@ -31,36 +29,58 @@ class Graph:
             result.copy_(new)
 
 
+class Cuda:
+    """In place of `torch.cuda`: one stream, and graphs that repeat what ran while they were recorded."""
+
+    CUDAGraph = Graph
+
+    def __init__(self, cuda):
+        self._cuda, self.ran, self.broken = cuda, [], False
+
+    def __getattr__(self, name):
+        return getattr(self._cuda, name)
+
+    @contextmanager
+    def graph(self, graph, pool=None):
+        if self.broken:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        yield
+        graph.work, graph.tensors, graph.results = self.ran[-1]
+
+    def Stream(self):  # noqa: N802
+        return SimpleNamespace(wait_stream=lambda stream: None)
+
+    current_stream = Stream
+
+    def stream(self, stream):
+        return nullcontext()
+
+    device = stream
+
+    def set_stream(self, stream):
+        pass
+
+    def synchronize(self):
+        pass
+
+
 @pytest.fixture
 def recorder(monkeypatch):
-    recorded, calls = [], []
+    cuda, calls = Cuda(torch.cuda), []
+    monkeypatch.setattr(torch, "cuda", cuda)
+
+    def results_of(group, owners, logits):
+        return group.ids.sum() + owners.sum() * logits, logits * 2
 
     def work(group, owners, logits):
         calls.append(group.shape)
-        found = group.ids.sum() + owners.sum() * logits, logits * 2
-        recorded.append(((group, owners, logits), found))
-        return found
+        results = results_of(group, owners, logits)
+        cuda.ran.append((results_of, (group, owners, logits), results))
+        return results
 
-    @contextmanager
-    def record(graph, pool=None):
-        if Graph.broken:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        yield
-        graph.tensors, graph.results = recorded[-1]
-        graph.work = lambda group, owners, logits: (group.ids.sum() + owners.sum() * logits, logits * 2)
-
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", record)
-    for name in ("Stream", "current_stream"):
-        monkeypatch.setattr(torch.cuda, name, lambda *_: type("S", (), {"wait_stream": lambda *_: None})())
-    for name in ("stream", "device"):
-        monkeypatch.setattr(torch.cuda, name, lambda *_: nullcontext())
-    for name in ("synchronize", "set_stream"):
-        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
-    monkeypatch.setattr(Graph, "broken", False)
-    found = Recorder(load_model(build_tiny("llama"), check=False))
-    found.on = True
-    return found, work, calls
+    play = Recorder(load_model(build_tiny("llama"), check=False))
+    play.on = True
+    return play, work, calls
 
 
 def groups(count):
@@ -89,7 +109,7 @@ def test_a_shape_is_recorded_when_it_comes_again_and_gives_the_same(recorder):
 
 def test_what_cannot_be_recorded_is_run(recorder):
     play, work, _ = recorder
-    Graph.broken = True
+    torch.cuda.broken = True
     own = masking_utils.find_packed_sequence_indices
     for number, group in enumerate(groups(4), 1):
         found = play(work, group, torch.ones(8), torch.tensor(float(number)))

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headatlas import load_model
-from headatlas.method import GateFit, RowTable, row_nll
+from headatlas.method import RowTable, row_nll
+from headatlas.method.engine.pass_runner import passes_per_update
 from headatlas.method.engine.rows import draw, round_up
 from method.test_gating import free, pressed, rows_of
 from support.tiny import build_tiny
@@ -79,7 +80,7 @@ def test_few_shapes_come_again():
 @pytest.mark.parametrize("make", [free, pressed])
 def test_gates_are_the_same(model, make):
     plain, other = make(model, [0, 1]), make(model, [0, 1])
-    other.pieces = 2
+    other.runner.pieces = 2
     plain.run()
     other.run()
     torch.testing.assert_close(other.logits, plain.logits, rtol=0, atol=1e-5)
@@ -87,7 +88,5 @@ def test_gates_are_the_same(model, make):
 
 
 @pytest.mark.parametrize(("operations", "pieces"), [(1e9, 1), (1.7e13, 2), (1e15, 4)])
-def test_an_update_is_cut_where_its_parts_are_large(model, operations, pieces, monkeypatch):
-    tokens = operations / 4 / model.spec.parameters
-    monkeypatch.setattr(GateFit, "_tokens", lambda self: tokens)
-    assert free(model, [0])._pieces() == pieces
+def test_an_update_is_cut_where_its_parts_are_large(operations, pieces):
+    assert passes_per_update(operations) == pieces

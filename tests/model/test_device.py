@@ -58,6 +58,7 @@ def test_a_device_that_is_not_here(folder):
         load_model(folder, device="hpu:3")
 
 
+@pytest.mark.gpu
 def test_gates_on_an_accelerator(folder):
     if not torch.accelerator.is_available():
         pytest.skip("no accelerator on this machine")

@@ -78,6 +78,7 @@ def test_no_tokeniser():
         load_model(build_tiny("llama"), check=False).first_tokens()
 
 
+@pytest.mark.slow
 def test_smollm2_has_none():
     token, why = load_model("smollm2", check=False).first_tokens()
     assert token == () and "hardly likelier" in why

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headatlas import GateError, Head, HeadNameError, ModelRefusedError, gates, load_model
-from support.heads import KINDS, logits, model_of
+from support.heads import LAYOUTS, logits, model_of, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=3, length=6)
@@ -35,10 +35,10 @@ def state(model):
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_ones_change_nothing_bit_for_bit(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     with gates(model, torch.ones(model.spec.shape)):
         assert torch.equal(logits(model, IDS), plain)
@@ -47,11 +47,11 @@ def test_ones_change_nothing_bit_for_bit(kind):
     assert torch.equal(logits(model, IDS), plain)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_a_zero_gate_equals_a_zeroed_slice_of_the_weights(kind):
     """Against the weights themselves: the slice of W_O is overwritten in the checkpoint."""
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     for found in model.anatomy.present():
         values = torch.ones(model.spec.shape)
         values[found.layer, 1] = 0
@@ -71,10 +71,10 @@ def test_a_zero_gate_equals_a_zeroed_slice_of_the_weights(kind):
         assert not torch.allclose(gated, logits(model, IDS), atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_each_row_has_its_own_gates(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     values = random_gates(model, 3)
     with gates(model, values):
         together = logits(model, IDS)
@@ -465,6 +465,7 @@ def test_half_precision_model(dtype):
     assert values.grad.dtype == torch.float32 and values.grad.abs().sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_compiled_before_the_gates_are_set(backend):
     """Hooks set after compilation would be ignored without a word; gates are not."""
@@ -500,6 +501,7 @@ def check_compiled(backend):
     assert torch.allclose(again, plain, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_new_values_do_not_compile_again():
     torch._dynamo.reset()
     graphs = []
@@ -518,6 +520,7 @@ def test_new_values_do_not_compile_again():
     assert len(graphs) == first > 0
 
 
+@pytest.mark.slow
 def test_a_compiled_model_can_be_loaded():
     torch._dynamo.reset()
     hf = build_tiny("llama", attn_implementation="sdpa")

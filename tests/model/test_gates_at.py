@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headatlas import GateError, gates, load_model
-from support.heads import KINDS, logits, model_of
+from support.heads import LAYOUTS, logits, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=3, length=6)
@@ -47,10 +47,10 @@ def by_hand(model, values, at):
             handle.remove()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_only_the_chosen_position_of_each_row_is_gated(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (random_gates(model), random_gates(model, 3), torch.zeros(model.spec.shape)):
         with gates(model, values, at=AT):
@@ -63,10 +63,10 @@ def test_only_the_chosen_position_of_each_row_is_gated(kind):
         assert not torch.allclose(logits(model, IDS), found, atol=1e-3)  # nor is it the same everywhere
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 @torch.no_grad()
 def test_ones_are_bit_identical(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (torch.ones(model.spec.shape), torch.ones(3, *model.spec.shape)):
         with gates(model, values, at=AT):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headatlas import gates, load_model
-from support.heads import KINDS, model_of
+from support.heads import LAYOUTS, shared_model
 from support.tiny import build_tiny, sample_ids
 
 IDS = sample_ids(batch=4, length=7)
@@ -55,9 +55,9 @@ def test_what_heads_put_out_and_what_values_are_made_from(name):
         assert not module._forward_hooks and not module._forward_pre_hooks
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_layer_with_heads_is_seen(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     found = model.observe(IDS, AT)
     assert list(found) == [layer for layer, heads in enumerate(model.spec.heads) if heads]
     for layer, (outputs, inputs) in found.items():
@@ -172,9 +172,15 @@ HALVES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
-@pytest.mark.parametrize("attention", ["eager", None], ids=["eager", "default"])
-@pytest.mark.parametrize("name", HALVES)
+#: name, attention code, dtype: both halves go the same way, so one model is enough for the second
+HALF_MODELS = [
+    *((name, attention, torch.bfloat16) for name in HALVES for attention in ("eager", None)),
+    ("llama", None, torch.float16),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "attention", "dtype"), HALF_MODELS)
 @torch.no_grad()
 def test_first_mlp_of_half_precision_weights_is_single_precision(name, attention, dtype):
     """As from the same weights in single precision; the model is left in halves, its weights untouched."""

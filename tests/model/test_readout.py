@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from headatlas import gates, load_model
-from support.heads import KINDS, logits, model_of, sample_ids
+from support.heads import LAYOUTS, logits, sample_ids, shared_model
 from support.tiny import build_tiny
 
 ROWS, POSITIONS = torch.tensor([0, 1, 1, 0, 1]), torch.tensor([6, 0, 3, 2, 6])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_chosen_logits_are_the_models_own(kind):
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     ids = sample_ids(2, 7)
     wanted = logits(model, ids)[ROWS, POSITIONS]
     found = model.logits_at(ids, ROWS, POSITIONS)

@@ -15,7 +15,7 @@ from headatlas.model import weights as weights_module
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.gate_modules import Gating
 from headatlas.model.proof import self_check
-from support.heads import KINDS
+from support.heads import KINDS, layout_marks
 from support.tiny import build_tiny
 
 ONE_ATTENTION_LAYER = {"hybrid with linear attention", "hybrid with state space"}
@@ -49,7 +49,7 @@ def pytest_generate_tests(metafunc):
         half = [
             pytest.param((kind, torch.bfloat16), id=f"{kind}, bf16", marks=pytest.mark.slow) for kind in kinds
         ]
-        full = [pytest.param((kind, torch.float32), id=kind) for kind in kinds]
+        full = [pytest.param((kind, torch.float32), id=kind, marks=layout_marks(kind)) for kind in kinds]
         metafunc.parametrize("model", full + half, indirect=True)
 
 
@@ -69,6 +69,7 @@ def model(request):
 
 def test_the_lists_of_kinds_are_right():
     for kind in KINDS:
+        assert built(kind).check.passed
         present = built(kind).anatomy.present()
         assert (kind in ONE_ATTENTION_LAYER) == (len(present) == 1)
         assert (kind in GROUPED) == any(1 < found.kv_heads < found.heads for found in present)
@@ -93,10 +94,6 @@ def with_values(model, change):
         for found in model.anatomy.attention
     ]
     return Anatomy(model.anatomy.blocks, tuple(layers))
-
-
-def test_the_true_anatomy_passes(model):
-    assert outcome(model, model.anatomy).passed
 
 
 def test_swapped_value_slices(model):
@@ -245,6 +242,7 @@ def many_heads(dtype, heads=64, **changes):
     return load_model(tiny.to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_any_two_of_many_heads_swapped(dtype, monkeypatch):
     """With 64 heads, one pair is a small part of the whole: each head must be looked at alone."""
@@ -314,6 +312,7 @@ def test_values_with_the_wrong_sign(monkeypatch):
         load_model(build_tiny("llama"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_deep_experts_in_half_precision_are_not_refused(seed):
     """Rounding sends tokens to other experts; what is compared must not depend on that."""

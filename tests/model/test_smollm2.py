@@ -12,6 +12,8 @@ from headatlas import HeadatlasError, ModelSourceError, gates, load_model
 from headatlas.model import EMBEDDED
 from headatlas.model.embedded import is_sound
 
+pytestmark = pytest.mark.slow
+
 SMOL = EMBEDDED["smollm2"]
 TEXT = "The capital of France is"
 

@@ -36,6 +36,7 @@ REFUSED = {
 CANNOT_BE_BUILT = {"gemma3n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_type", causal_types())
 def test_verdict(model_type):
     try:

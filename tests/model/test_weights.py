@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headatlas import Head, HeadNameError, RequestError, gates, load_model
-from support.heads import KINDS, model_of
+from support.heads import KINDS, layout_marks, model_of, shared_model
 from support.tiny import build_tiny, sample_ids
 
 #: kind -> W_V [hidden, head_dim] of a head, written down from the layout as each paper or code has it
@@ -37,7 +37,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("kind", BY_HAND)
 def test_value_weights_by_hand(kind):
-    model = model_of(kind)
+    model = shared_model(kind)
     for head in model.spec:
         attention = model.hf.get_submodule(model.attention(head.layer).module)
         expected = BY_HAND[kind](attention, head.head)
@@ -56,13 +56,13 @@ NOT_LINEAR = {
     "hybrid with linear attention",
     "heads differ from layer to layer",
 }
-LINEAR = [kind for kind in KINDS if kind not in NOT_LINEAR]
+LINEAR = [pytest.param(kind, marks=layout_marks(kind)) for kind in KINDS if kind not in NOT_LINEAR]
 
 
 @pytest.mark.parametrize("kind", LINEAR)
 def test_value_times_output_is_the_derivative_of_the_attention_block(kind):
     """One token attends to itself alone, so with one head open the block's derivative is W_V W_O."""
-    model = model_of(kind, check=False)
+    model = shared_model(kind)
     for found in model.anatomy.present():
         for head in (0, found.heads - 1):
             seen = {}
@@ -119,7 +119,7 @@ def test_heads_can_be_named():
 
 @pytest.mark.parametrize("kind", ["separate, full", "Conv1D, fused thirds", "fused, grouped blocks"])
 def test_weights_are_read_as_they_are_inside_a_gated_block(kind):
-    model = model_of(kind)
+    model = shared_model(kind)
     plain = model.value_output(1, 2)
     for values in (torch.zeros(model.spec.shape), torch.zeros(9, *model.spec.shape)):
         with gates(model, values):

@@ -20,6 +20,13 @@ PICTURES = Path(__file__).parents[2] / "artefacts" / "page"
 WIDE, PHONE = {"width": 1400, "height": 1000}, {"width": 380, "height": 780}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever opens a page needs the browser."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @dataclass
 class Visit:
     """A page that is open, with all that it said and asked for."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from page.building import BUNDLE, WEB, npm
+
+pytestmark = pytest.mark.browser
 
 
 def run(*words, cwd=WEB):

@@ -7,12 +7,15 @@ import os
 import subprocess
 
 import numpy as np
+import pytest
 
 from headatlas.atlas import category_words
 from headatlas.figure import PALETTES
 from headatlas.page import payload_of
 from page.building import WEB, npm
 from page.test_payload import some_atlas, with_tokens
+
+pytestmark = pytest.mark.browser
 
 THRESHOLDS = (0.01, 0.15, 0.37, 0.5, 0.73, 1.0)
 

@@ -83,7 +83,7 @@ def test_store_and_load_is_exact(tmp_path_factory, values, task, seed):
               values[:, 0, 0].copy(), {"nll": 1 / 3})  # fmt: skip
     with Store.writing(root, spec) as store:
         store.add(run)
-        store.write_fit(fit)
+        store.write(fit)
     atlas = open_atlas(root)
     assert atlas.spec == spec and atlas.run(task) == run
     back = atlas.fit(task, seed, "retain")

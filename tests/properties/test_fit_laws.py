@@ -7,13 +7,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headatlas.method import GateFit, GatingSettings, RowTable, Stage, random_starts
+from headatlas.method import GateFit, GatingSettings, Pressure, RowTable, Stage, random_starts
 from support.planted import planted_model, planted_rows
 
 
 @pytest.fixture(scope="module")
 def model():
     return planted_model("copy", "mistake", "nothing")
+
+
+class Careless(Pressure):
+    """No loss."""
+
+    def loss(self, nll):
+        return 0 * nll[:, 0]
 
 
 @settings(max_examples=25, deadline=None)
@@ -29,8 +36,9 @@ def test_with_no_task_loss_retain_raises_and_remove_lowers(model, objective, rat
     chosen = GatingSettings(objective, stage, stage, 2, 1, pressure=pressure)
     starts = torch.tensor([[start], [start]])
     sets = [(0, "retain"), (0, "remove")]
-    fit = GateFit(model, RowTable(planted_rows()), chosen, "pressed", sets, starts, budget=99)
-    fit._loss = lambda nll: 0 * nll[:, 0]
+    fit = GateFit(
+        model, Careless(model, RowTable(planted_rows()), chosen, "pressed", sets), starts, budget=99
+    )
     before = fit.logits.clone()
 
     def watch(step):
@@ -52,7 +60,7 @@ def test_bounded_gates_stay_in_their_bounds(model, seeds, updates):
     starts = random_starts(model, chosen, seeds)
     assert (starts.abs() <= 4).all()
     sets = [(seed, "free") for seed in seeds]
-    fit = GateFit(model, RowTable(planted_rows()), chosen, "free", sets, starts, budget=99)
+    fit = GateFit(model, Pressure(model, RowTable(planted_rows()), chosen, "free", sets), starts, budget=99)
     fit.run(lambda step: None)
     assert (fit.logits.abs() <= 4).all()
 

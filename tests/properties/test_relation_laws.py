@@ -6,16 +6,18 @@ import copy
 import functools
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headatlas import load_model
 from headatlas.method import relation_scores
-from headatlas.method.relation.top_k import Vocabulary, in_top
+from headatlas.method.relation.top_k import Vocabulary
 from support.heads import KINDS
 from support.relations import in_top_by_sorting, relation_of, words
 from support.tiny import build_tiny
+from support.top_k import in_top
 
 #: expert layers have no kernels for double precision
 EXPERTS = {
@@ -45,6 +47,7 @@ def scores(model, *relations, k, source="first_mlp"):
     return relation_scores(model, relations, k=k, source=source)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(kinds, pairs, limits, limits, sources)
 def test_scores_are_shares_and_grow_with_k(kind, chosen, one, other, source):
@@ -75,6 +78,7 @@ def test_the_order_of_the_pairs_is_irrelevant(kind, chosen, k, chance):
     np.testing.assert_array_equal(one.values, other.values)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     in_double, st.lists(st.tuples(pairs, limits), min_size=2, max_size=4), st.randoms(use_true_random=False)
@@ -115,6 +119,7 @@ def test_the_other_sign_of_w_o_swaps_promote_and_suppress(kind, chosen, k, sourc
     np.testing.assert_array_equal(plain.values, flipped.values[:, ::-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(in_double, pairs, limits, st.floats(1e-6, 1e6), st.sampled_from(["W_V", "W_O", "W_U"]))
 def test_positive_factors_change_nothing(kind, chosen, k, factor, which):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headatlas import StoreError
-from headatlas.atlas import Store
+from headatlas.atlas import EffectMap, Store
 from headatlas.request import MapRequest
 from headatlas.run import execute
 from headatlas.run.exchange import Exchange
@@ -65,6 +65,7 @@ def fetched(exchange, folder, step):
     return folder
 
 
+@pytest.mark.process
 def test_a_worker_killed_at_any_moment_of_a_hand_over(root, step, tmp_path, monkeypatch):
     """Before and in the middle of every single file; every second one, for time."""
     plain, count = Exchange._put, 0
@@ -161,10 +162,8 @@ def test_effects_step_by_step(root, tmp_path):
         assert "error" not in carry_out(job_for(root, tmp_path, request), step, lambda *told: None)
         there = Store.open(fetched(exchange, tmp_path / f"made{number}", step))
         (run,) = there.runs.values()
-        (effect,) = there.read_effects(run)
-        (same,) = [
-            one for one in here.read_effects(here.runs[run.method, run.task]) if one.seed == effect.seed
-        ]
+        (effect,) = there.read_all(EffectMap, run)
+        same = here.read(EffectMap, here.runs[run.method, run.task], seed=effect.seed)
         assert np.array_equal(effect.values, same.values)
 
 

@@ -13,6 +13,8 @@ from support.planted import word_tokenizer
 from support.small_run import write_task
 from support.tiny import build_tiny
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"seeds": 2, "updates": 5, "batch": 4}
 CHECKED = {"items": 4, "draws": 2, "methods": ["ablate"], "retest": 0}
 NEXT = Relation("next", "algorithmic", tuple((f"w{n}", f"w{(n + 1) % 100}") for n in range(60)))

@@ -69,5 +69,5 @@ def test_differences_are_seen(root, model, tmp_path):
     assert differences(tmp_path / "one", tmp_path / "other") == []
     fit = atlas.fit("words", 5, "retain")
     np.copyto(fit.logits, fit.logits + 1)
-    Store.open(tmp_path / "other").write_fit(fit)
+    Store.open(tmp_path / "other").write(fit)
     assert differences(tmp_path / "one", tmp_path / "other") == ["('gating', 'words') 5 retain"]

@@ -35,7 +35,7 @@ from headatlas.request import ValidateRequest
 from headatlas.run import map_job
 from headatlas.run.prepare import measure_baseline, read_rows
 from headatlas.run.validate_job import split_halves
-from headatlas.run.validation_curves import _effect_samples, _left_out, _order
+from headatlas.run.validation_curves import _effect_samples, _left_out, places_in_order
 from headatlas.task import Row
 from support.planted import planted_model, word_tokenizer
 from support.small_run import SMALL, small_model, write_task
@@ -171,7 +171,7 @@ def test_effects_that_counted_copies_as_items_are_not_continued(model, tmp_path)
     old = {key: value for key, value in decides.items() if key != "copies"}
     data["runs"][0] |= {"identity": "old", "settings": {"decides": old}}
     (out / "atlas.json").write_text(json.dumps(data))
-    Store.open(out).write_effects(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
+    Store.open(out).write(replace(atlas.effect("words", "ablate-zero", 0), identity="old"))
     with pytest.raises(AtlasError, match="copies None instead of drawn once"):
         map_heads(model, path, method="ablate", seeds=2, out=out, resume=True)
 
@@ -424,11 +424,11 @@ def test_heads_of_equal_score_come_by_lot():
     """Not by place, by which whole layers would be switched off first."""
     values = np.zeros((6, 8))
     values[5, 7], values[2, 3] = 1, np.nan
-    order = _order(values)
+    order = places_in_order(values)
     assert order[0] == 47 and sorted(order) == [place for place in range(48) if place != 19]
-    assert len({place // 8 for place in order[1:9]}) >= 4 and order == _order(values)
+    assert len({place // 8 for place in order[1:9]}) >= 4 and order == places_in_order(values)
     second = np.arange(48.0).reshape(6, 8)
-    assert _order(values, second) == [47, *(place for place in range(47) if place != 19)]
+    assert places_in_order(values, second) == [47, *(place for place in range(47) if place != 19)]
 
 
 def test_parts_that_are_left_out_cover_every_sample_once():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import pytest
 import torch
 
 from headatlas.model import Model, load_model
 from support.tiny import build_tiny, sample_ids
 
-__all__ = ["KINDS", "model_of", "sample_ids"]
+__all__ = ["KINDS", "LAYOUTS", "layout_marks", "model_of", "sample_ids", "shared_model"]
 
 #: One model type for each way in which heads can be laid out, and overrides that bring it about.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -41,11 +43,35 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "output projection outside": ("bert", {}),
 }
 
+_QUICK = {
+    "separate, grouped, head_dim != hidden/heads",
+    "Conv1D, fused thirds",
+    "fused, interleaved by head",
+    "fused, grouped blocks",
+    "latent",
+    "hybrid with state space",
+}
+
+
+def layout_marks(kind: str) -> tuple[pytest.MarkDecorator, ...]:
+    """`make check` covers six kinds, `make test` all."""
+    return () if kind in _QUICK else (pytest.mark.slow,)
+
+
+#: The kinds as parameters of a test.
+LAYOUTS = [pytest.param(kind, marks=layout_marks(kind)) for kind in KINDS]
+
 
 def model_of(kind: str, **options: Any) -> Model:
     """A proved tiny model of one of the `KINDS`."""
     model_type, overrides = KINDS[kind]
     return load_model(build_tiny(model_type, **overrides), **options)
+
+
+@functools.cache
+def shared_model(kind: str) -> Model:
+    """The same for all tests of a process, which leave it as it is; the self-check is left out."""
+    return model_of(kind, check=False)
 
 
 def logits(model: Model, ids: torch.Tensor) -> torch.Tensor:

@@ -289,5 +289,5 @@ def _effect_maps(
         values = every[items]
         errors = values.std(axis=0, ddof=1) / np.sqrt(len(items))
         per_item = ItemEffects(values, items, groups[items])
-        maps.append(EffectMap(method, task, seed, "id", values.mean(axis=0), errors, {}, per_item))
+        maps.append(EffectMap(method, task, seed, "id", values.mean(axis=0), errors, {}, *per_item))
     return maps

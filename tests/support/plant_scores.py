@@ -10,20 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 import xarray as xr
 from scipy.stats import rankdata
 
 from headatlas.atlas import role_scores, roles_of
 from headatlas.method import (
-    GateFit,
     GatingSettings,
-    RowTable,
     Stage,
     ablate,
     attribute,
     integrate,
-    random_starts,
 )
 from headatlas.model import Model
 from support.plants import ROLES, Plant
@@ -38,7 +34,6 @@ __all__ = [
     "by_gating",
     "counts",
     "findings",
-    "fitted_gates",
     "long_settings",
 ]
 
@@ -61,20 +56,6 @@ def long_settings(objective: str = "bounded", updates: int = 500) -> GatingSetti
     """The published schedule; half of a plant's rows at a time, so that seeds differ in what they see."""
     stages = Stage(updates, 0.1, 0.01), Stage(updates, 0.5, 0.1)
     return GatingSettings(objective, *stages, batch=4, seeds=len(SEEDS))
-
-
-def fitted_gates(model: Model, plant: Plant, settings: GatingSettings) -> xr.DataArray:
-    """[seed, fit, layer, head]: G+ and G−."""
-    rows, seeds = RowTable(plant.rows), range(settings.seeds)
-    starts = random_starts(model, settings, seeds)
-    free = GateFit(model, rows, settings, "free", [(seed, "free") for seed in seeds], starts)
-    free.run()
-    sets = [(seed, fit) for seed in seeds for fit in ("retain", "remove")]
-    pressed = GateFit(model, rows, settings, "pressed", sets, free.logits.repeat_interleave(2, 0))
-    pressed.run()
-    gates = torch.sigmoid(pressed.logits).unflatten(0, (-1, 2)).numpy()
-    axes = {"seed": list(seeds), "fit": ["retain", "remove"]}
-    return xr.DataArray(gates, dims=["seed", "fit", "layer", "head"], coords=axes)
 
 
 def by_gating(gates: xr.DataArray, name: str = "gating") -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import Atlas, Store, open_atlas
+from headatlas.atlas import Atlas, EffectMap, Fit, ScoreMap, Store, open_atlas
 from headatlas.model import Model, load_model
 from headatlas.run import map_heads
 from support.planted import word_tokenizer
@@ -78,9 +78,9 @@ def differences(first: Path, second: Path) -> list[str]:
     for store in (one, other):
         every: dict[str, np.ndarray] = {}
         for key, run in store.runs.items():
-            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.fits(run)}
-            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_effects(run)}
-            scores = store.read_scores(run)
+            every |= {f"{key} {fit.seed} {fit.fit}": fit.logits for fit in store.read_all(Fit, run)}
+            every |= {f"{key} {effect.seed}": effect.values for effect in store.read_all(EffectMap, run)}
+            scores = store.read(ScoreMap, run)
             every |= {} if scores is None else {f"{key} scores": scores.values}
         for name, (values, _) in store.notes().items():
             every |= {f"{name} {part}": array for part, array in values.items()}

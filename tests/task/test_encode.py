@@ -91,6 +91,7 @@ def test_too_long_rows_are_left_out_and_counted():
         rows(tokenizer, ("ab", " a"), most=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "answer"), [("aba", 0), ("abb", 1)])
 def test_patterns(pattern, answer):
     from headatlas import load_model
@@ -189,6 +190,7 @@ def test_the_side_without_usable_targets_is_named():
             encode(Items(train, test, 2, ""), sentence_piece(), max_tokens=9)
 
 
+@pytest.mark.slow
 def test_the_embedded_tokenizer_loses_nothing():
     """SmolLM2 declares a token as the unknown one that its vocabulary of bytes never needs."""
     from headatlas import load_model

@@ -323,6 +323,7 @@ def test_a_word_is_tokenised_as_it_follows_a_space():
     assert pair.single and pair.source == (4,) and pair.target == 4
 
 
+@pytest.mark.slow
 def test_smollm2():
     """The embedded model writes numbers digit by digit, behind a space of its own."""
     from headatlas import load_model

@@ -1,4 +1,6 @@
 // The colours of headatlas.figure.palette: what helps, hurts, does both or neither; categories; one score.
+import { palettes } from "../../src/headatlas/figure/palette.json";
+
 export type Rgb = readonly [number, number, number];
 
 export interface Palette {
@@ -19,43 +21,20 @@ export function rgb(hex: string): Rgb {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-/** matplotlib's, in 33 steps */
-const CIVIDIS = [
-  "#00224e", "#00285b", "#002e6a", "#053371", "#1a386f", "#273e6e", "#32436d", "#3b496c", "#434e6c", "#4b546c", "#535a6d",
-  "#5a5f6e", "#61656f", "#686a71", "#6f7073", "#767676", "#7d7c78", "#848279", "#8c8878", "#938e78", "#9b9476", "#a39a74",
-  "#aba072", "#b4a76f", "#bcae6c", "#c4b468", "#cdbb63", "#d5c25e", "#dec958", "#e7d150", "#f0d846", "#f9e03a", "#fee838",
-];
 /** a number that there is not: unlike any score */
 export const UNKNOWN: Rgb = [138, 127, 158];
 /** roles that are no score, in the strip of seeds */
 export const OTHER_ROLES: Readonly<Record<string, string>> = { anomaly: "#9b51e0", unclear: "#8a8a8a" };
 
-export const PALETTES: Readonly<Record<string, Palette>> = {
-  paper: {
-    neither: rgb("#000000"),
-    helps: rgb("#00ff00"),
-    hurts: rgb("#ff0000"),
-    both: rgb("#ffff00"),
-    heat: ["#000000", "#00a000", "#ffff00", "#ff0000"].map(rgb),
-    lines: { facilitation: "#1b9e3f", interference: "#d7191c", irrelevance: "#7f7f7f" },
-    unclassified: "#b4b4b4",
-    categories: { algorithmic: "#1f77b4", knowledge: "#ff7f0e", linguistic: "#2ca02c", translation: "#d62728" },
-    others: ["#bcbd22", "#17becf"],
-    several: ["#9467bd", "#8c564b", "#e377c2", "#000000"],
-  },
-  safe: {
-    neither: rgb("#000000"),
-    helps: rgb("#2f7fff"),
-    hurts: rgb("#f58a07"),
-    both: rgb("#fff3ea"),
-    heat: CIVIDIS.map(rgb),
-    lines: { facilitation: "#2463c7", interference: "#e07b00", irrelevance: "#7f7f7f" },
-    unclassified: "#c4c4c4",
-    categories: { algorithmic: "#333ae3", knowledge: "#dd7a00", linguistic: "#00c27b", translation: "#af2603" },
-    others: ["#94abfc", "#b1ff00"],
-    several: ["#894694", "#000000", "#ffce6a", "#5e6554"],
-  },
-};
+function palette(colours: (typeof palettes)["paper"]): Palette {
+  const { neither, helps, hurts, both, heat, ...strings } = colours;
+  const corners = { neither: rgb(neither), helps: rgb(helps), hurts: rgb(hurts), both: rgb(both) };
+  return { ...strings, ...corners, heat: heat.steps.map(rgb) };
+}
+
+export const PALETTES: Readonly<Record<string, Palette>> = Object.fromEntries(
+  Object.entries(palettes).map(([name, colours]) => [name, palette(colours)]),
+);
 
 /** Between the four corners, linear along both axes. */
 export function blend(palette: Palette, helping: number, hurting: number): Rgb {

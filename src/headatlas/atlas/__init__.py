@@ -1,74 +1,63 @@
-"""Scores -> statements: roles, agreement over seeds; and the store on disk. No torch here."""
+"""What is stored, and what it means: records, roles, agreement over seeds, findings. No torch here.
 
-from headatlas.atlas.agreement import (
-    Summary,
-    always,
-    any_seed,
-    seed_correlation,
-    summarise,
-)
-from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
-from headatlas.atlas.card import (
-    ContrastOfHead,
-    EffectOfHead,
-    HeadCard,
-    ImportedOfHead,
-    RelationOfHead,
-    SalientToken,
-    TaskOfHead,
-    plain_label,
-)
-from headatlas.atlas.categories import IMPLEMENTS, categories, category_words
-from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
-from headatlas.atlas.contrasts import ContrastSummary, contrasts_of, summarize_contrast
-from headatlas.atlas.effect_summary import COMPLETE, clustered_error, corruptions, describe_corruption
-from headatlas.atlas.export import write_table, write_text
-from headatlas.atlas.finding import TOPICS, Finding, plural
-from headatlas.atlas.finding.doubts import (
-    Doubt,
-    chance_doubt,
-    contrast_doubts,
-    doubts,
-    effect_doubts,
-    made_how,
-    seed_blocks_text,
-    validation_doubts,
-)
-from headatlas.atlas.finding.role_findings import find
-from headatlas.atlas.imported import (
-    imported_effects,
-    mean_of_seeds,
-    reading_words,
-    relations_of_one_origin,
-    seeds_given,
-    uneven_seeds,
-)
-from headatlas.atlas.interval import Interval
-from headatlas.atlas.layout import (
-    SCHEMA,
-    effect_path,
-    fit_path,
-    is_result,
-    is_work,
-    note_path,
-    score_path,
-    slug,
-    work_path,
-)
-from headatlas.atlas.merge import gathering, put_in_order
-from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
-from headatlas.atlas.report import SUFFICIENCY_WORDS, report_markdown
-from headatlas.atlas.roles import SCORES, THRESHOLD, role_scores, roles_of
-from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
-from headatlas.atlas.stability import HALVES, HalfOverlap, by_seeds, half_overlap, retest
-from headatlas.atlas.store import Store, is_sound_file
-from headatlas.atlas.table_import import import_table
-from headatlas.atlas.validation import ORDERS, SHARES, Validation, faithfulness, validation_name
+Names are loaded on first use: a request needs the paths of records, and not xarray.
+"""
+
+from typing import TYPE_CHECKING
+
+from headatlas.core.registry import lazy_exports
+
+if TYPE_CHECKING:
+    from headatlas.atlas.agreement import Summary
+    from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
+    from headatlas.atlas.categories import categories, category_words
+    from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
+    from headatlas.atlas.contrasts import ContrastSummary, contrast_by_seed, contrasts_of, summarize_contrast
+    from headatlas.atlas.effect_summary import (
+        COMPLETE,
+        EffectSummary,
+        clustered_error,
+        corruptions,
+        describe_corruption,
+    )
+    from headatlas.atlas.finding import TOPICS, Finding, find
+    from headatlas.atlas.finding.doubts import (
+        Doubt,
+        chance_doubt,
+        contrast_doubts,
+        doubts,
+        effect_doubts,
+        made_how,
+        seed_blocks_text,
+        validation_doubts,
+    )
+    from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead
+    from headatlas.atlas.imported import (
+        imported_effects,
+        mean_of_seeds,
+        reading_words,
+        relations_of_one_origin,
+        seeds_given,
+        uneven_seeds,
+    )
+    from headatlas.atlas.interval import Interval
+    from headatlas.atlas.merge import gathering, put_in_order
+    from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_folder, record_path
+    from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
+    from headatlas.atlas.report import SUFFICIENCY_WORDS, Report
+    from headatlas.atlas.roles import SCORES, role_scores, roles_of
+    from headatlas.atlas.selection import choose_gates
+    from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
+    from headatlas.atlas.stability import Stability, by_seeds, half_overlap, retest
+    from headatlas.atlas.store import SCHEMA, Store, is_result, is_sound_file, is_work, note_path, work_path
+    from headatlas.atlas.table import write_table
+    from headatlas.atlas.table_import import import_table
+    from headatlas.atlas.validation import ORDERS, SHARES, Validation, validation_name
+    from headatlas.core import IMPLEMENTS, THRESHOLD
 
 __all__ = [
     "BINS",
     "COMPLETE",
-    "HALVES",
     "IMPLEMENTS",
     "ORDERS",
     "SCHEMA",
@@ -79,46 +68,44 @@ __all__ = [
     "TOPICS",
     "Atlas",
     "Comparison",
-    "ContrastOfHead",
     "ContrastSummary",
     "Doubt",
     "EffectMap",
-    "EffectOfHead",
+    "EffectSummary",
     "Finding",
     "Fit",
-    "HalfOverlap",
     "HeadCard",
-    "ImportedOfHead",
     "Interval",
     "ItemEffects",
     "RelationOfHead",
+    "RelationSummary",
+    "Report",
     "Run",
     "SalientToken",
     "ScoreMap",
+    "Stability",
     "Store",
     "Summary",
     "TaskOfHead",
     "Validation",
-    "always",
-    "any_seed",
     "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
     "chance_doubt",
+    "choose_gates",
     "clustered_error",
     "compare_atlases",
+    "contrast_by_seed",
     "contrast_doubts",
     "contrasts_of",
     "corruptions",
+    "count_categories",
     "describe_corruption",
     "doubts",
     "download_atlas",
     "effect_doubts",
-    "effect_path",
-    "faithfulness",
     "find",
-    "fit_path",
     "gathering",
     "half_overlap",
     "import_table",
@@ -131,24 +118,20 @@ __all__ = [
     "note_path",
     "open_atlas",
     "pack_atlas",
-    "plain_label",
-    "plural",
     "put_in_order",
     "reading_words",
+    "record_folder",
+    "record_path",
     "relations_of_one_origin",
-    "report_markdown",
     "require_atlas",
     "retest",
     "role_scores",
     "roles_of",
-    "score_path",
     "seed_blocks_text",
-    "seed_correlation",
     "seeds_given",
     "shared_tasks",
-    "slug",
-    "summarise",
     "summarize_contrast",
+    "summarize_relations",
     "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",
@@ -156,5 +139,93 @@ __all__ = [
     "validation_name",
     "work_path",
     "write_table",
-    "write_text",
 ]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "BINS": "headatlas.atlas.comparison",
+        "COMPLETE": "headatlas.atlas.effect_summary",
+        "IMPLEMENTS": "headatlas.core",
+        "ORDERS": "headatlas.atlas.validation",
+        "SCHEMA": "headatlas.atlas.store",
+        "SCORES": "headatlas.atlas.roles",
+        "SHARES": "headatlas.atlas.validation",
+        "SUFFICIENCY_WORDS": "headatlas.atlas.report",
+        "THRESHOLD": "headatlas.core",
+        "TOPICS": "headatlas.atlas.finding",
+        "Atlas": "headatlas.atlas.atlas",
+        "Comparison": "headatlas.atlas.comparison",
+        "ContrastSummary": "headatlas.atlas.contrasts",
+        "Doubt": "headatlas.atlas.finding.doubts",
+        "EffectMap": "headatlas.atlas.record",
+        "EffectSummary": "headatlas.atlas.effect_summary",
+        "Finding": "headatlas.atlas.finding",
+        "Fit": "headatlas.atlas.record",
+        "HeadCard": "headatlas.atlas.head_card",
+        "Interval": "headatlas.atlas.interval",
+        "ItemEffects": "headatlas.atlas.record",
+        "RelationOfHead": "headatlas.atlas.head_card",
+        "RelationSummary": "headatlas.atlas.relation_summary",
+        "Report": "headatlas.atlas.report",
+        "Run": "headatlas.atlas.record",
+        "SalientToken": "headatlas.atlas.head_card",
+        "ScoreMap": "headatlas.atlas.record",
+        "Stability": "headatlas.atlas.stability",
+        "Store": "headatlas.atlas.store",
+        "Summary": "headatlas.atlas.agreement",
+        "TaskOfHead": "headatlas.atlas.head_card",
+        "Validation": "headatlas.atlas.validation",
+        "atlases_in": "headatlas.atlas.atlas",
+        "by_seeds": "headatlas.atlas.stability",
+        "categories": "headatlas.atlas.categories",
+        "category_words": "headatlas.atlas.categories",
+        "chance_doubt": "headatlas.atlas.finding.doubts",
+        "choose_gates": "headatlas.atlas.selection",
+        "clustered_error": "headatlas.atlas.effect_summary",
+        "compare_atlases": "headatlas.atlas.comparison",
+        "contrast_by_seed": "headatlas.atlas.contrasts",
+        "contrast_doubts": "headatlas.atlas.finding.doubts",
+        "contrasts_of": "headatlas.atlas.contrasts",
+        "corruptions": "headatlas.atlas.effect_summary",
+        "count_categories": "headatlas.atlas.relation_summary",
+        "describe_corruption": "headatlas.atlas.effect_summary",
+        "doubts": "headatlas.atlas.finding.doubts",
+        "download_atlas": "headatlas.atlas.share",
+        "effect_doubts": "headatlas.atlas.finding.doubts",
+        "find": "headatlas.atlas.finding",
+        "gathering": "headatlas.atlas.merge",
+        "half_overlap": "headatlas.atlas.stability",
+        "import_table": "headatlas.atlas.table_import",
+        "imported_effects": "headatlas.atlas.imported",
+        "is_result": "headatlas.atlas.store",
+        "is_sound_file": "headatlas.atlas.store",
+        "is_work": "headatlas.atlas.store",
+        "made_how": "headatlas.atlas.finding.doubts",
+        "mean_of_seeds": "headatlas.atlas.imported",
+        "note_path": "headatlas.atlas.store",
+        "open_atlas": "headatlas.atlas.atlas",
+        "pack_atlas": "headatlas.atlas.share",
+        "put_in_order": "headatlas.atlas.merge",
+        "reading_words": "headatlas.atlas.imported",
+        "record_folder": "headatlas.atlas.record",
+        "record_path": "headatlas.atlas.record",
+        "relations_of_one_origin": "headatlas.atlas.imported",
+        "require_atlas": "headatlas.atlas.atlas",
+        "retest": "headatlas.atlas.stability",
+        "role_scores": "headatlas.atlas.roles",
+        "roles_of": "headatlas.atlas.roles",
+        "seed_blocks_text": "headatlas.atlas.finding.doubts",
+        "seeds_given": "headatlas.atlas.imported",
+        "shared_tasks": "headatlas.atlas.comparison",
+        "summarize_contrast": "headatlas.atlas.contrasts",
+        "summarize_relations": "headatlas.atlas.relation_summary",
+        "uneven_seeds": "headatlas.atlas.imported",
+        "unpack_atlas": "headatlas.atlas.share",
+        "upload_atlas": "headatlas.atlas.share",
+        "validation_doubts": "headatlas.atlas.finding.doubts",
+        "validation_name": "headatlas.atlas.validation",
+        "work_path": "headatlas.atlas.store",
+        "write_table": "headatlas.atlas.table",
+    },
+)

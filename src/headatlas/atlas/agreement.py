@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from headatlas.atlas.interval import Interval, crossed_interval, t_interval
-from headatlas.atlas.roles import SCORES, THRESHOLD, roles_of
-from headatlas.core import ROLES
+from headatlas.atlas.roles import SCORES, roles_of
+from headatlas.core import ROLES, THRESHOLD
 
 __all__ = [
     "HELD_OUT",

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
-from headatlas.atlas.card import HeadCard, Labeller, plain_label
-from headatlas.atlas.cards import cards_of
-from headatlas.atlas.categories import IMPLEMENTS, categories, in_order
+from headatlas.atlas.categories import categories, in_order
 from headatlas.atlas.contrasts import contrasts_of
-from headatlas.atlas.effect_summary import completeness_error, pool_effects
+from headatlas.atlas.effect_summary import EffectSummary, completeness_error, pool_effects, summarize_effects
+from headatlas.atlas.finding import Finding, find
+from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
+from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.imported import uneven_heads
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
-from headatlas.atlas.roles import ROLE_WORDS, THRESHOLD, role_scores, roles_of
+from headatlas.atlas.report import Report, report_of
+from headatlas.atlas.roles import ROLE_WORDS, role_scores, roles_of
+from headatlas.atlas.stability import Stability, stability_of
 from headatlas.atlas.store import Store
 from headatlas.atlas.table import tidy_table
 from headatlas.atlas.validation import Validation, validation_name
@@ -26,13 +29,16 @@ from headatlas.core import (
     DIRECTIONS,
     EFFECT_METHODS,
     FITS,
+    IMPLEMENTS,
     IMPORTED,
+    THRESHOLD,
     AtlasError,
     Head,
     HeadatlasError,
     ModelSpec,
     UnknownNameError,
     method_named,
+    plural,
     require_share,
 )
 
@@ -72,8 +78,7 @@ class Atlas:
 
     def __repr__(self) -> str:
         parts = [", ".join(self.tasks) or "no task"]
-        count = len(self.relations)
-        parts += [f"{count} relation{'' if count == 1 else 's'}"] if count else []
+        parts += [plural(len(self.relations), "relation")] if self.relations else []
         parts += [f"imported: {', '.join(self.imported)}"] if self.imported else []
         return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
 
@@ -159,8 +164,10 @@ class Atlas:
 
     def methods(self, task: str) -> list[str]:
         """The methods by which a task was mapped, gating first."""
-        known = [method for method in EFFECT_METHODS if (method, task) in self._effects]
-        return (["gating"] if task in self.tasks else []) + known
+        measured = [method for method, name in self._effects if name == task and method != IMPORTED]
+        built_in = [method for method in EFFECT_METHODS if method in measured]
+        others = [method for method in measured if method not in EFFECT_METHODS]
+        return (["gating"] if task in self.tasks else []) + built_in + others
 
     @property
     def effect_maps(self) -> list[tuple[str, str]]:
@@ -169,7 +176,8 @@ class Atlas:
         return [(task, method) for task in tasks for method in self.methods(task) if method != "gating"]
 
     def effects(self, task: str, method: str) -> xr.Dataset:
-        """`effect` and `error` [seed, layer, head] by one of `EFFECT_METHODS`: above zero the head helps."""
+        """`effect` and `error` [seed, layer, head] by a method that measures effects: above zero the head
+        helps."""
         maps = self._maps(task, method)
         seeds = [one.seed for one in maps]
         parts = {
@@ -211,6 +219,9 @@ class Atlas:
         method = method_named(method)
         by_seed = self._effects.get((method, task))
         if not by_seed:
+            methods = {kind for kind, _ in self._effects}
+            if method not in methods:
+                raise UnknownNameError("method with effects in this atlas", method, methods)
             known = [name for kind, name in self._effects if kind == method]
             raise UnknownNameError(f"task in this atlas ({method})", task, known)
         return [by_seed[seed] for seed in sorted(by_seed)]
@@ -223,7 +234,7 @@ class Atlas:
             raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
 
     def importance(self, task: str, method: str = "gating") -> xr.DataArray:
-        """[layer, head]: how much a task wants each head, by one of `METHODS`, the mean over the seeds
+        """[layer, head]: how much a task wants each head by a method, the mean over the seeds
         (of effects over the items that they measured).
 
         For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in
@@ -274,7 +285,45 @@ class Atlas:
         held_out = held_out_summary(run.baseline, facts)
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
+    def effect_summary(self, task: str, method: str) -> EffectSummary:
+        """What single heads do to a task by a method of `EFFECT_METHODS`, in numbers."""
+        return summarize_effects(self, task, method_named(method))
+
+    def findings(self, threshold: float = THRESHOLD) -> list[Finding]:
+        """All statements that the atlas has evidence for, as data; `Finding.text` is the sentence."""
+        return find(self, threshold)
+
+    def report(self) -> Report:
+        """The findings with what they rest on: `markdown()` or `to_json()`."""
+        return report_of(self)
+
     # How far it can be believed
+
+    @overload
+    def doubts(self) -> dict[str, list[Doubt]]: ...
+
+    @overload
+    def doubts(self, task: str, method: str = "gating") -> list[Doubt]: ...
+
+    def doubts(self, task: str | None = None, method: str = "gating") -> list[Doubt] | dict[str, list[Doubt]]:
+        """Reasons to doubt a result, the most serious first: the gates of a task and their validation. With
+        `method` its effects by that method, "contrast" the gates of a contrast, "validation" also the methods
+        that its validation compares. Without a task: subject -> doubts, of all results."""
+        if task is None:
+            results = {name: (name, "gating") for name in self.tasks}
+            results |= {f"{name}, {effects}": (name, effects) for name, effects in self.effect_maps}
+            results |= {name: (name, "contrast") for name in contrasts_of(self)}
+            return {subject: self.doubts(*result) for subject, result in results.items()}
+        if method == "contrast":
+            return contrast_doubts(self, task)
+        if method == "validation":
+            return validation_doubts(self, task)
+        name = method_named(method)
+        return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
+
+    def stability(self, task: str, threshold: float = THRESHOLD) -> Stability:
+        """How far the map of a task stays the same with fewer seeds, other seeds and other items."""
+        return stability_of(self, task, threshold)
 
     @property
     def validated(self) -> list[str]:
@@ -421,15 +470,13 @@ def require_atlas(atlas: Atlas | str | Path) -> Atlas:
 def open_atlas(folder: str | Path) -> Atlas:
     """Read an atlas folder. Needs no torch."""
     store = Store.open(folder)
-    fits = [fit for run in store.runs.values() for fit in store.fits(run)]
-    scores = [found for run in store.runs.values() if (found := store.read_scores(run)) is not None]
-    effects = [found for run in store.runs.values() for found in store.read_effects(run)]
+    runs = store.runs.values()
     return Atlas(
         store.spec,
-        store.runs.values(),
-        fits,
+        runs,
+        [fit for run in runs for fit in store.read_all(Fit, run)],
         Path(folder),
-        scores=scores,
-        effects=effects,
+        scores=[scores for run in runs for scores in store.read_all(ScoreMap, run)],
+        effects=[effects for run in runs for effects in store.read_all(EffectMap, run)],
         notes=store.notes(),
     )

@@ -11,12 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
-from headatlas.core import CATEGORIES, require_share
+from headatlas.core import CATEGORIES, IMPLEMENTS, require_share
 
-__all__ = ["IMPLEMENTS", "categories", "category_words", "in_order"]
-
-#: the score from which on a head implements a relation
-IMPLEMENTS = 0.15
+__all__ = ["categories", "category_words", "in_order"]
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -23,9 +23,10 @@ from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.finding import plural
 from headatlas.atlas.finding.doubts import LEAST_SEEDS
 from headatlas.atlas.interval import Interval
-from headatlas.atlas.roles import ROLE_WORDS, SCORES, THRESHOLD, roles_of
+from headatlas.atlas.roles import ROLE_WORDS, SCORES, roles_of
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
+    TEST_LEVEL,
     layer_correlation_interval,
     permutation_p,
     rank_correlation,
@@ -33,7 +34,7 @@ from headatlas.atlas.statistics import (
     shuffled_correlation,
     tail_p,
 )
-from headatlas.core import AtlasError, RequestError, UnknownNameError
+from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
 
 __all__ = ["BINS", "Comparison", "compare_atlases", "depth_profile", "shared_tasks"]
 
@@ -42,8 +43,6 @@ BINS = 10
 #: heads of which it is said how much they changed
 _NAMED = 10
 _COMPARED = tuple(SCORES.values())[:2]
-#: the level of every test; a test that cannot reach it is not made
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def compare_atlases(
         layers = min(sum(count > 0 for count in atlas.spec.heads) for atlas in atlases)
         test = f"whole layers permuted ({layers} layers)"
         if not _can_reach(factorial(layers)):
-            test = f"no p: {plural(layers, 'layer')} cannot give p < {_LEVEL}, 5 can"
+            test = f"no p: {plural(layers, 'layer')} cannot give p < {TEST_LEVEL}, 5 can"
         verdict = "different shapes have no heads in common, so seeds do not say how much the two may differ"
         if missing := _with_one_seed(
             [len(atlas.seeds(name)) for atlas, name in zip(atlases, tasks, strict=True)]
@@ -156,10 +155,8 @@ def compare_atlases(
     counted = dict(sorted(counted.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]])))
     seeds = [atlas.roles(name, threshold) for atlas, name in zip(atlases, tasks, strict=True)]
     agreement = _Agreement(*seeds)
-    importance = [atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True)]
-    difference = np.nan_to_num(np.abs(importance[1] - importance[0]), nan=-1)
-    first = np.argsort(-difference, axis=None, kind="stable")[: min(_NAMED, int((difference >= 0).sum()))]
-    places = [np.unravel_index(place, difference.shape) for place in first]
+    here, elsewhere = (atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True))
+    changed = ranked(np.abs(elsewhere - here))[:_NAMED]
     return Comparison(
         names=names,
         tasks=tasks,
@@ -171,14 +168,14 @@ def compare_atlases(
         within=agreement.within,
         between=agreement.between,
         changed=[
-            (f"L{layer}H{head}", float(importance[0][layer, head]), float(importance[1][layer, head]))
-            for layer, head in places
+            (str(head), float(here[head.layer, head.head]), float(elsewhere[head.layer, head.head]))
+            for head in changed
         ],
         profiles=profiles,
         relations=_relations(one, other),
         test="heads permuted within layers"
         if _can_reach(prod(map(factorial, one.spec.heads)))
-        else f"no p: too few heads in each layer for p < {_LEVEL}",
+        else f"no p: too few heads in each layer for p < {TEST_LEVEL}",
         verdict=agreement.verdict(),
         verdict_p=agreement.p,
         shared=shared,
@@ -232,7 +229,7 @@ def _by_depth(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | 
 
 def _can_reach(arrangements: int) -> bool:
     """True if a two-sided p can be smaller than the level with so many arrangements."""
-    return 2 / arrangements < _LEVEL
+    return 2 / arrangements < TEST_LEVEL
 
 
 class _Agreement:
@@ -330,7 +327,7 @@ class _Agreement:
                 f"the two differ {direction} than two seeds do, on average; too few seeds to test it "
                 f"({_enough_seeds(*self._seeds)})"
             )
-        if self.p < _LEVEL:
+        if self.p < TEST_LEVEL:
             return f"the two differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
         return f"the two do not clearly differ more than two seeds do (p {self.p:.2g}, seeds permuted)"
 
@@ -345,7 +342,7 @@ def _can_test_seeds(first: Collection[int], second: Collection[int]) -> bool:
     """True if the p of these seeds can be smaller than the level."""
     # exchanging two atlases of the same size changes nothing, so that two splits are always as far out
     most_extreme = 2 if len(first) == len(second) else 1
-    return min(len(first), len(second)) > 1 and most_extreme / _number_of_splits(first, second) < _LEVEL
+    return min(len(first), len(second)) > 1 and most_extreme / _number_of_splits(first, second) < TEST_LEVEL
 
 
 def _enough_seeds(first: Collection[int], second: Collection[int]) -> str:

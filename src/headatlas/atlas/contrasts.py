@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headatlas.atlas.interval import Interval, crossed_interval
+from headatlas.core import THRESHOLD
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
+    from headatlas.atlas.finding.doubts import Doubt
 
-__all__ = ["FIGURES", "OPEN", "ContrastSummary", "contrasts_of", "summarize_contrast"]
+__all__ = [
+    "FIGURES",
+    "ContrastSeeds",
+    "ContrastSummary",
+    "contrast_by_seed",
+    "contrasts_of",
+    "summarize_contrast",
+]
 
 #: what is measured of both tasks, without the gates and with them
 FIGURES = tuple(f"{side}_{name}" for side in ("retain", "forget") for name in ("nll", "accuracy"))
-#: a gate from here on is open
-OPEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class ContrastSummary:
     `before` and `after` map the names of `FIGURES` to held-out figures without the gates, and with them on
     average over seeds; names that were not measured are absent. `change` maps "retain" and "forget" to how
     far the gates raise the NLL of that task, with an interval over groups of items and over seeds. `shut`
-    counts the heads whose gate is below `OPEN`: in every seed, in at least one seed, on average over seeds.
+    counts the heads whose gate is below `THRESHOLD`: in every seed, in at least one, on average over seeds.
     """
 
     name: str
@@ -39,6 +46,30 @@ class ContrastSummary:
     after: dict[str, float]
     change: dict[str, Interval]
     shut: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastSeeds:
+    """A contrast seed by seed: held-out figures without gates (`ungated`) and with those of each seed
+    (`gated`), and how many heads each seed shuts."""
+
+    contrast: str
+    ungated: dict[str, Any]
+    gated: dict[int, dict[str, float]]
+    heads_shut: dict[int, int]
+    doubts: tuple[Doubt, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "contrast": self.contrast,
+            "ungated": self.ungated,
+            "gated": self.gated,
+            "heads_shut": self.heads_shut,
+            "doubts": [doubt.to_json() for doubt in self.doubts],
+        }
 
 
 def contrasts_of(atlas: Atlas) -> list[str]:
@@ -52,7 +83,7 @@ def summarize_contrast(atlas: Atlas, name: str) -> ContrastSummary:
     parts = run.task_facts.get("parts", {})
     retain, _, forget = name.partition(" without ")
     facts = [atlas.fit(name, seed, "retain", "contrast").facts for seed in seeds]
-    shut = atlas.gates(name, "contrast").sel(fit="retain").values < OPEN  # False where there is no head
+    shut = atlas.gates(name, "contrast").sel(fit="retain").values < THRESHOLD  # False where there is no head
     return ContrastSummary(
         name=name,
         retain=str(parts.get("retain", {}).get("task", retain)),
@@ -84,3 +115,17 @@ def _change(baseline: Mapping[str, Any], fits: Sequence[Mapping[str, Any]], side
         rises = np.array([fit[losses] for fit in fits]) - np.asarray(baseline[losses])
         return crossed_interval(rises, baseline[f"{side}_groups"])
     return Interval(float(np.mean([fit[f"{side}_nll"] for fit in fits])) - baseline[f"{side}_nll"])
+
+
+def contrast_by_seed(atlas: Atlas, name: str) -> ContrastSeeds:
+    """A contrast that was fitted here, seed by seed."""
+    fits = {seed: atlas.fit(name, seed, "retain", "contrast") for seed in atlas.seeds(name, "contrast")}
+    baseline = atlas.run(name, "contrast").baseline
+    others = (f"{side}_{figure}" for side in ("retain", "forget") for figure in ("token_accuracy", "rows"))
+    return ContrastSeeds(
+        contrast=name,
+        ungated={key: baseline[key] for key in (*FIGURES, *others) if key in baseline},
+        gated={seed: {key: fit.facts[key] for key in FIGURES} for seed, fit in fits.items()},
+        heads_shut={seed: int((fit.gates < THRESHOLD).sum()) for seed, fit in fits.items()},
+        doubts=tuple(atlas.doubts(name, "contrast")),
+    )

@@ -1,25 +1,31 @@
-"""Effects of single heads over several seeds: pooled by item, with what qualifies them."""
+"""Effects of single heads over several seeds: pooled by item, the strongest heads, what qualifies them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headatlas.atlas.record import EffectMap
+from headatlas.core import Head, ranked
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
+    from headatlas.atlas.finding.doubts import Doubt
 
 __all__ = [
     "COMPLETE",
+    "EffectSummary",
+    "HeadEffect",
     "clustered_error",
     "completeness_error",
     "corruptions",
     "describe_corruption",
     "pool_effects",
     "qualifications",
+    "summarize_effects",
 ]
 
 #: integrated gradients whose sum is farther from the whole effect than this share of it are not converged
@@ -122,3 +128,91 @@ def qualifications(atlas: Atlas) -> list[str]:
             verdict = "**not converged**" if error > COMPLETE else "converged"
             sentences.append(f"{task}, {method}: {verdict}, completeness error {100 * error:.1f} %.")
     return sentences
+
+
+@dataclass(frozen=True, slots=True)
+class HeadEffect:
+    """The pooled effect of a head, with its standard error if there is one."""
+
+    head: Head
+    effect: float
+    error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectSummary:
+    """Effects of single heads on a task in numbers; None stands for what an imported table does not tell.
+
+    `items` of each seed and `distinct_items` of all; `nll`: the loss with all heads; `whole`: the effect of
+    all heads at once; `sum`: that of the heads, summed; `points` per item and `completeness_error` of
+    integrated gradients; `corruption` of mediation; `heads` by falling effect.
+    """
+
+    task: str
+    method: str
+    seeds: int
+    items: int | None
+    distinct_items: int | None
+    nll: float | None
+    whole: float | None
+    sum: float
+    points: float | None
+    completeness_error: float | None
+    corruption: str | None
+    doubts: tuple[Doubt, ...]
+    heads: tuple[HeadEffect, ...]
+
+    def strongest(self, most: int) -> tuple[list[HeadEffect], list[HeadEffect]]:
+        """The heads that help most and those that hurt most, up to `most` each."""
+        helping = [each for each in self.heads[:most] if each.effect > 0]
+        return helping, [each for each in self.heads[: -most - 1 : -1] if each.effect < 0]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": self.task,
+            "seeds": self.seeds,
+            "items": self.items,
+            "distinct_items": self.distinct_items,
+            "nll": self.nll,
+            "whole": self.whole,
+            "sum": self.sum,
+            "points": self.points,
+            "completeness_error": self.completeness_error,
+            "corruption": self.corruption,
+            "doubts": [doubt.text for doubt in self.doubts],
+            "method": self.method,
+            "heads": [
+                {"head": str(each.head), "effect": each.effect, "error": each.error} for each in self.heads
+            ],
+        }
+
+
+def summarize_effects(atlas: Atlas, task: str, method: str) -> EffectSummary:
+    """The effects of a method on a task, pooled over its seeds."""
+    pooled = atlas.pooled_effects(task, method)
+    values, errors = pooled["effect"].values, pooled["error"].values
+    seeds = atlas.effects(task, method).seed.values.tolist()
+    facts = [atlas.effect(task, method, seed).facts for seed in seeds]
+
+    def mean_of(name: str) -> float | None:
+        return float(np.mean([each[name] for each in facts])) if name in facts[0] else None
+
+    return EffectSummary(
+        task=task,
+        method=method,
+        seeds=len(seeds),
+        items=int(facts[0]["items"]) if "items" in facts[0] else None,
+        distinct_items=pooled.attrs["items"],
+        nll=mean_of("nll"),
+        whole=mean_of("whole"),
+        sum=float(np.nansum(values)),
+        points=mean_of("points"),
+        completeness_error=atlas.completeness_error(task, method),
+        corruption=describe_corruption(facts[0]) or None,
+        doubts=tuple(atlas.doubts(task, method)),
+        heads=tuple(
+            HeadEffect(head, float(values[place]), None if np.isnan(errors[place]) else float(errors[place]))
+            for head in ranked(values)
+            for place in [(head.layer, head.head)]
+        ),
+    )

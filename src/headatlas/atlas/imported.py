@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas.finding import plural
-from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable
+from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable, plural, ranked
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -141,12 +140,11 @@ def imported_markdown(atlas: Atlas) -> list[str]:
     ]
     notes: dict[str, None] = {}
     for name, facts, seeds, values in rows:
-        each = [(float(values[head.layer, head.head]), str(head)) for head in atlas.spec]
-        known = sorted((one for one in each if not np.isnan(one[0])), key=lambda one: -one[0])
+        known = [(float(values[head.layer, head.head]), str(head)) for head in ranked(values)]
         sides = known[:_NAMED], known[: -_NAMED - 1 : -1]
         cells = [", ".join(f"{head} {value:.3g}" for value, head in side) for side in sides]
         source = str(facts.get("imported_from", "elsewhere"))
-        missing = f"{len(each) - len(known)} of {len(each)}"
+        missing = f"{len(atlas.spec) - len(known)} of {len(atlas.spec)}"
         words = [name, source, seeds, missing, *cells]
         lines.append(f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |")
         notes |= dict.fromkeys(f"{source}: {text}." for text in reading_words(facts))

@@ -1,4 +1,4 @@
-"""A number with its uncertainty: 95 % intervals from t distributions, jackknife and bootstrap over groups."""
+"""A number with its uncertainty: 95 % intervals from t distributions and jackknife over groups."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 __all__ = [
-    "DRAWS",
     "LEVEL",
     "Interval",
     "Spread",
-    "bootstrap",
     "crossed_interval",
     "jackknife",
     "jackknife_spread",
@@ -20,8 +18,6 @@ __all__ = [
     "t_interval",
 ]
 
-#: bootstrap samples
-DRAWS = 2000
 #: coverage of every interval
 LEVEL = 0.95
 
@@ -42,10 +38,7 @@ class Interval:
 
 
 def t_interval(
-    values: Sequence[float] | np.ndarray,
-    *,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
-    level: float = LEVEL,
+    values: Sequence[float] | np.ndarray, *, bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> Interval:
     """The mean of independent values with its t interval. There is no interval for a single value, or if all
     values are equal: then they do not show how much they vary.
@@ -58,7 +51,7 @@ def t_interval(
     mean = float(values.mean())
     if len(values) < 2 or not np.ptp(values):
         return Interval(mean)
-    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return Interval(mean, max(mean - float(half), bounds[0]), min(mean + float(half), bounds[1]))
 
 
@@ -179,48 +172,3 @@ def _unskewed(quantile: float, skewness: float) -> float:
     if abs(skewness) < 1e-6:
         return quantile
     return float(3 / skewness * (np.cbrt(1 + skewness * (quantile - skewness / 6)) - 1))
-
-
-def bootstrap(
-    count: int,
-    statistic: Callable[[np.ndarray], float],
-    *,
-    groups: Sequence[int] | np.ndarray | None = None,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: int = 0,
-) -> Interval:
-    """`statistic(index)` of all `count` units, with its percentile interval over draws with replacement.
-
-    Units of one group are drawn together, because they are not independent of each other. The percentiles are
-    widened for the number of groups, as a t quantile exceeds the normal one (Hesterberg's expanded
-    percentile interval); plain percentiles are too narrow by a factor of sqrt(1 - 1/groups) and more.
-    There is no interval with one group, if the statistic is the same in all draws, or if it is NaN in more
-    than half of them.
-    """
-    estimate = float(statistic(np.arange(count)))
-    labels = np.arange(count) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    members = [np.flatnonzero(labels == label) for label in range(int(labels.max()) + 1 if count else 0)]
-    if len(members) < 2:
-        return Interval(estimate)
-    rng = np.random.default_rng(seed)
-    values = np.array([statistic(_drawn(members, rng)) for _ in range(draws)], dtype=float)
-    values = values[~np.isnan(values)]
-    if len(values) <= draws / 2 or not np.ptp(values):
-        return Interval(estimate)
-    tail = _expanded_tail(len(members), level)
-    low, high = np.quantile(values, [tail, 1 - tail])
-    return Interval(estimate, float(low), float(high))
-
-
-def _drawn(members: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    chosen = rng.integers(len(members), size=len(members))
-    return np.concatenate([members[group] for group in chosen])
-
-
-def _expanded_tail(groups: int, level: float) -> float:
-    """The tail probability that gives the mean of `groups` normal values its t interval."""
-    from scipy import stats  # importing scipy takes a second; most commands do not need it
-
-    quantile = stats.t.ppf((1 + level) / 2, groups - 1) * np.sqrt(groups / (groups - 1))
-    return float(stats.norm.sf(quantile))

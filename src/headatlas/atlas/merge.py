@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from headatlas.atlas.layout import ATLAS, LOCK, drafts, result_files, write_whole, writing
-from headatlas.atlas.store import Store, is_sound_file, locked
-from headatlas.core import AtlasError
+from headatlas.atlas.store import (
+    ATLAS,
+    LOCK,
+    Store,
+    drop_drafts,
+    is_sound_file,
+    locked,
+    result_files,
+)
+from headatlas.core import AtlasError, write_whole, writing
 
 __all__ = ["gathering", "put_in_order"]
 
@@ -25,8 +32,7 @@ def gathering(root: Path) -> Iterator[Callable[[Path], None]]:
         root.mkdir(parents=True, exist_ok=True)
     try:
         with locked(root):
-            for draft in drafts(root):
-                draft.unlink(missing_ok=True)
+            drop_drafts(root)
             yield lambda part: _take(root, part)
     finally:
         if not Store.exists(root) and not any(path.name != LOCK for path in root.iterdir()):
@@ -55,14 +61,7 @@ def _take(root: Path, part: Path) -> None:
             raise AtlasError(f"{path} is damaged; it was not taken over.")
         data = path.read_bytes()
         if not own.exists() or own.read_bytes() != data:
-            write_whole(own, _writer(data))
-
-
-def _writer(data: bytes) -> Callable[[Path], None]:
-    def write(draft: Path) -> None:
-        draft.write_bytes(data)
-
-    return write
+            write_whole(own, data)
 
 
 def put_in_order(root: Path, wanted: Sequence[tuple[str, str]]) -> None:

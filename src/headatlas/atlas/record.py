@@ -1,14 +1,27 @@
-"""What an atlas holds: runs (a method on a task) and the fits in them. Plain data."""
+"""What an atlas holds: runs (a method on a task) and records, the files of their results. Plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-__all__ = ["EffectMap", "Fit", "ItemEffects", "Run", "ScoreMap"]
+from headatlas.core import slug
+
+__all__ = [
+    "RECORDS",
+    "EffectMap",
+    "Fit",
+    "ItemEffects",
+    "Record",
+    "Run",
+    "ScoreMap",
+    "record_folder",
+    "record_path",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +30,8 @@ class Run:
 
     `task_facts` says what was asked (version, content hash, licence, rows, first tokens, …), `settings` how
     (`given` as the user wrote it, `resolved` in full, `decides` what the numbers depend on), `baseline` how
-    the ungated model does on the held-out items; `identity` is a hash of `decides`.
+    the ungated model does on the held-out items; `identity` is a hash of `decides`. `request` is the JSON of
+    the request that made it, `about` the label, unit and summary of its method; an atlas may lack both.
     """
 
     method: str
@@ -32,23 +46,60 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)
-        for name in ("request", "about"):
-            if not data[name]:
-                del data[name]
-        return data
+        return {key: value for key, value in data.items() if value or key not in ("request", "about")}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:
         return cls(**{key: data[key] for key in cls.__slots__ if key in data})
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Record:
+    """One file of results of a run.
+
+    A class states the `FOLDER` of its files, its `SUBJECT` (the field that holds the task of the run), the
+    fields in the name of a file (`KEY`), its arrays, and the `REPAIR` of a damaged file. Arrays are stated as
+    "kind axis axis …": kind f (floats) or i (integers); the axes layer, head and direction have the sizes
+    that the model gives them, others one size per file. Of the `OPTIONAL` arrays a file has all or none.
+    """
+
+    __slots__ = ()
+    FOLDER: ClassVar[str]
+    SUBJECT: ClassVar[str] = "task"
+    KEY: ClassVar[tuple[str, ...]] = ()
+    ARRAYS: ClassVar[Mapping[str, str]]
+    OPTIONAL: ClassVar[Mapping[str, str]] = {}
+    REPAIR: ClassVar[str] = "delete it and run the map again with --resume: only it is made anew"
+
+    method: str
+    identity: str
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def current_facts(cls, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The facts of a file that an older version may have written, as this one writes them."""
+        return facts
+
+    def damage(self) -> str | None:
+        """What is wrong with a record whose facts and arrays have the right form."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit(Record):
     """One gate set, finished. Arrays are [layer, head], `path` [snapshot, layer, head]; NaN: no head there.
 
     `logits` are what was fitted; the gates are their sigmoid. `facts` has the held-out figures, seconds
     and tokens of the fit.
     """
+
+    FOLDER: ClassVar = "fits"
+    KEY: ClassVar = ("seed", "fit")
+    ARRAYS: ClassVar = {
+        "logits": "f layer head",
+        "path": "f snapshot layer head",
+        "path_updates": "i snapshot",
+        "losses": "f update",
+    }
 
     method: str
     task: str
@@ -67,8 +118,7 @@ class Fit:
             return (1 / (1 + np.exp(-self.logits.astype(np.float64)))).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEffects:
+class ItemEffects(NamedTuple):
     """Effects of heads on single items: `values` [item, layer, head]; `items`, their places among the task's
     training rows; `groups`, equal for items that are not independent of each other."""
 
@@ -77,15 +127,20 @@ class ItemEffects:
     groups: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class EffectMap:
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectMap(Record):
     """What every head does to a task by one of `EFFECT_METHODS`, on the items that `seed` draws; or, with the
     method "imported", a score of that name that was made elsewhere, in a unit that the atlas does not know.
 
     `values` [layer, head] in nats, above zero where the head helps, and `errors`, their standard errors; NaN:
-    no head there. `facts` has the number of items, the loss without any change and the like. `per_item` are
-    the effects on each item, which an imported map lacks.
+    no head there. `facts` has the number of items, the loss without any change and the like. The last three
+    are the parts of `per_item`, the effects on each item, which an imported map lacks.
     """
+
+    FOLDER: ClassVar = "effects"
+    KEY: ClassVar = ("seed",)
+    ARRAYS: ClassVar = {"values": "f layer head", "errors": "f layer head"}
+    OPTIONAL: ClassVar = {"item_values": "f item layer head", "items": "i item", "item_groups": "i item"}
 
     method: str
     task: str
@@ -94,11 +149,19 @@ class EffectMap:
     values: np.ndarray
     errors: np.ndarray
     facts: Mapping[str, Any] = field(default_factory=dict)
-    per_item: ItemEffects | None = None
+    item_values: np.ndarray | None = None
+    items: np.ndarray | None = None
+    item_groups: np.ndarray | None = None
+
+    @property
+    def per_item(self) -> ItemEffects | None:
+        if self.item_values is None or self.items is None or self.item_groups is None:
+            return None
+        return ItemEffects(self.item_values, self.items, self.item_groups)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreMap:
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMap(Record):
     """Scores of one relation: `values` [direction, layer, head] in 0..1; NaN: no head there, or not measured.
 
     `method` is "relations" (what the weights say) or "attending" or "forced" (what the heads do in texts);
@@ -107,9 +170,44 @@ class ScoreMap:
     if the table has none), and `values` is the mean over those that name a head.
     """
 
+    FOLDER: ClassVar = "scores"
+    SUBJECT: ClassVar = "relation"
+    ARRAYS: ClassVar = {"values": "f direction layer head"}
+    OPTIONAL: ClassVar = {"per_seed": "f seed direction layer head"}
+    REPAIR: ClassVar = "delete it and run 'headatlas relations' again with --resume"
+
     method: str
     relation: str
     identity: str
     values: np.ndarray
     facts: Mapping[str, Any] = field(default_factory=dict)
     per_seed: np.ndarray | None = None
+
+    @classmethod
+    def current_facts(cls, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Older versions kept the number of seeds, and the mean."""
+        if isinstance(facts.get("seeds"), int):
+            return {**facts, "seeds": [], "averaged_seeds": facts["seeds"]}
+        return facts
+
+    def damage(self) -> str | None:
+        if self.per_seed is not None and len(self.per_seed) != max(1, len(self.facts.get("seeds", ()))):
+            return "it does not name the seeds of its scores"
+        return None
+
+
+RECORDS: tuple[type[Record], ...] = (Fit, EffectMap, ScoreMap)
+
+
+def record_folder(kind: type[Record], method: str, subject: str) -> Path:
+    """The folder, in an atlas, of a run's records of a kind."""
+    folder = Path(kind.FOLDER, method)
+    return folder / slug(subject) if kind.KEY else folder
+
+
+def record_path(kind: type[Record], method: str, subject: str, **key: Any) -> Path:
+    """The file, in an atlas, of a record: `record_path(Fit, "gating", "math", seed=0, fit="free")`."""
+    if key.keys() != set(kind.KEY):
+        raise TypeError(f"a {kind.__name__} is named by {kind.KEY}, not by {tuple(key)}")
+    name = "-".join(str(key[part]) for part in kind.KEY) or slug(subject)
+    return record_folder(kind, method, subject) / f"{name}.safetensors"

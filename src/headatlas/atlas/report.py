@@ -1,21 +1,22 @@
-"""Findings as a page of Markdown."""
+"""The report of an atlas: its findings with what they rest on, as Markdown or as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
-from pathlib import Path
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from headatlas.atlas.atlas import Atlas, require_atlas
 from headatlas.atlas.contrasts import FIGURES, ContrastSummary, contrasts_of, summarize_contrast
 from headatlas.atlas.effect_summary import qualifications
-from headatlas.atlas.finding import TOPICS, Finding, plural
-from headatlas.atlas.finding.doubts import contrast_doubts, doubts, effect_doubts, made_how, seed_blocks_text
-from headatlas.atlas.finding.role_findings import find
+from headatlas.atlas.finding import TOPICS, Finding, find, plural
+from headatlas.atlas.finding.doubts import made_how, seed_blocks_text
 from headatlas.atlas.imported import imported_effects, imported_markdown
-from headatlas.core import NOT_IMPORTED
+from headatlas.core import NOT_IMPORTED, THRESHOLD
 
-__all__ = ["SUFFICIENCY_WORDS", "report_markdown"]
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
+
+__all__ = ["SUFFICIENCY_WORDS", "Report", "report_of"]
 
 #: heads that are named on each side
 _NAMED = 5
@@ -31,10 +32,43 @@ SUFFICIENCY_WORDS = (
 )
 
 
-def report_markdown(atlas: Atlas | str | Path, findings: Sequence[Finding] | None = None) -> str:
-    """What the atlas (or the one in a folder) says, topic by topic."""
-    atlas = require_atlas(atlas)
-    found = find(atlas) if findings is None else list(findings)
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """What an atlas says: its findings and what they rest on."""
+
+    atlas: Atlas
+    findings: tuple[Finding, ...]
+
+    def markdown(self) -> str:
+        """The report as a page, topic by topic."""
+        return _markdown(self.atlas, self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        atlas = self.atlas
+        return {
+            "model": atlas.spec.name,
+            "made": {task: made_how(atlas, task) for task in atlas.tasks},
+            "doubts": {task: [doubt.to_json() for doubt in atlas.doubts(task)] for task in atlas.tasks},
+            "effect_doubts": {
+                f"{task}, {method}": [doubt.to_json() for doubt in atlas.doubts(task, method)]
+                for task, method in atlas.effect_maps
+            },
+            "contrasts": [
+                {
+                    **summarize_contrast(atlas, name).to_json(),
+                    "doubts": [doubt.to_json() for doubt in atlas.doubts(name, "contrast")],
+                }
+                for name in contrasts_of(atlas)
+            ],
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def report_of(atlas: Atlas) -> Report:
+    return Report(atlas, tuple(find(atlas)))
+
+
+def _markdown(atlas: Atlas, found: Sequence[Finding]) -> str:
     spec = atlas.spec
     tasks = [f"{task} ({plural(len(atlas.seeds(task)), 'seed')})" for task in atlas.tasks]
     tests = sum(one.p is not None for one in found)
@@ -92,15 +126,12 @@ def _effects(atlas: Atlas) -> list[str]:
         "|---|---|---|",
     ]
     for task, method in atlas.effect_maps:
-        effects = atlas.importance(task, method)
-        each = [(float(effects[head.layer, head.head]), str(head)) for head in atlas.spec]
-        measured = sorted((pair for pair in each if not isnan(pair[0])), key=lambda pair: -pair[0])
-        sides = [
-            [pair for pair in measured[:_NAMED] if pair[0] > 0],
-            [pair for pair in measured[: -_NAMED - 1 : -1] if pair[0] < 0],
+        summary = atlas.effect_summary(task, method)
+        cells = [
+            ", ".join(f"{each.head} {each.effect:+.3f}" for each in side) or "none"
+            for side in summary.strongest(_NAMED)
         ]
-        cells = [", ".join(f"{head} {value:+.3f}" for value, head in side) or "none" for side in sides]
-        without = len(each) - len(measured)
+        without = len(atlas.spec) - len(summary.heads)
         is_imported = (task, method) in imported_effects(atlas)
         missing = NOT_IMPORTED if is_imported else "not measured"
         note = f" ({plural(without, 'head')} {missing})" if without else ""
@@ -112,7 +143,7 @@ def _effects(atlas: Atlas) -> list[str]:
     notes += [
         f"- **doubtful**: {_safe(task)}, {method}: {_safe(doubt.text)}"
         for task, method in atlas.effect_maps
-        for doubt in effect_doubts(atlas, task, method)
+        for doubt in atlas.doubts(task, method)
     ]
     return [*lines, "", *notes] if notes else lines
 
@@ -142,13 +173,14 @@ def _contrasts(atlas: Atlas) -> list[str]:
         seeds = f"{len(summary.seeds)} ({blocks})" if blocks else str(len(summary.seeds))
         lines.append(f"| {shown} | {seeds} | {' | '.join(cells)} | {shut} |")
         warnings += [
-            f"- **doubtful**: {_safe(name)}: {_safe(doubt.text)}" for doubt in contrast_doubts(atlas, name)
+            f"- **doubtful**: {_safe(name)}: {_safe(doubt.text)}" for doubt in atlas.doubts(name, "contrast")
         ]
     lines += [
         "",
         "Held-out items, without the gates → with them, on average over seeds. In parentheses: by how much "
         "the NLL rises, with the 95 % interval over groups of items and seeds. "
-        "A head is shut if its gate is below 0.5: the task to forget uses it, or neither task does.",
+        f"A head is shut if its gate is below {THRESHOLD:g}: the task to forget uses it, or neither task "
+        "does.",
     ]
     return [*lines, "", *warnings] if warnings else lines
 
@@ -169,7 +201,7 @@ def _basis(atlas: Atlas) -> list[str]:
     lines = ["", "## Before you believe this", ""]
     for task in atlas.tasks:
         lines.append(f"- {_safe(task)}: {made_how(atlas, task)}")
-        lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in doubts(atlas, task)]
+        lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in atlas.doubts(task)]
     if atlas.validated:
         lines += ["", *SUFFICIENCY_WORDS]
     waiting = [task for task in atlas.tasks if atlas.asks_for(task) and atlas.relation_of(task) is None]

@@ -14,13 +14,12 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from headatlas.core import ROLES, require_share
+from headatlas.core import ROLES, THRESHOLD, require_share
 
-__all__ = ["ROLE_WORDS", "SCORES", "THRESHOLD", "role_scores", "roles_of"]
+__all__ = ["ROLE_WORDS", "SCORES", "role_scores", "roles_of"]
 
 #: role -> the name of its score
 SCORES = {"facilitating": "facilitation", "interfering": "interference", "irrelevant": "irrelevance"}
-THRESHOLD = 0.5
 #: what `roles_of` may answer; the empty word stands where the model has no head
 ROLE_WORDS = (*ROLES, "anomaly", "unclear", "")
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from headatlas.atlas.record import Record
 from headatlas.atlas.validation import ORDERS
 from headatlas.core import DIRECTIONS, AtlasError, ModelSpec
 
-__all__ = ["MOST_HEADS", "NOTES", "require_arrays", "require_form", "require_names"]
+__all__ = ["MOST_HEADS", "require_form", "require_names", "require_note", "require_record"]
 
 #: notes that have a form
-NOTES = ("salient", "causal", "source", "validation")
+_NOTES = ("salient", "causal", "source", "validation")
 
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _TEXT, _NAME = {"type": "string"}, {"type": "string", "minLength": 1, "maxLength": 1000}
@@ -84,6 +85,8 @@ _RUN = _form(
     settings=_form(given=_ANY, resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
     baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}} | _NLL_OF_ITEMS,
     made_with={"type": "object", "additionalProperties": _TEXT},
+    request=_ANY,
+    about={"type": "object", "additionalProperties": _TEXT},
 )
 _EFFECT_FACTS = _form(
     items=_WHOLE,
@@ -99,9 +102,7 @@ _EFFECT_FACTS = _form(
 )
 _FORMS: dict[str, dict[str, Any]] = {
     "atlas": _form({"model": _MODEL, "runs": {"type": "array", "items": _RUN}}),
-    "fit": _form(
-        {"facts": _held_out(seconds=_NUMBER)},
-    ),
+    "fits": _form({"facts": _held_out(seconds=_NUMBER)}),
     "effects": _form({"facts": _EFFECT_FACTS}),
     "scores": _form(
         {
@@ -137,7 +138,15 @@ _FORMS: dict[str, dict[str, Any]] = {
             ),
         }
     ),
-    "note": _ANY,
+}
+#: as records state theirs
+_NOTE_ARRAYS: dict[str, dict[str, str]] = {
+    "salient": {"tokens": "i layer head k", "strength": "f layer head k", "mapped": "i layer head k j"},
+    "validation": {
+        **dict.fromkeys(("keep", "drop", "keep_right", "drop_right"), "f method share item"),
+        "off": "f seed order share item",
+        "by_chance": "f draw share item",
+    },
 }
 
 
@@ -181,7 +190,7 @@ def _names(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
     if kind == "atlas":
         yield from _texts(data["model"])
         for run in data["runs"]:
-            yield from _texts([run["method"], run["task"], run.get("made_with")])
+            yield from _texts([run["method"], run["task"], run.get("made_with"), run.get("about")])
             facts, settings = run.get("task_facts", {}), run.get("settings", {})
             yield from _texts([facts.get(key) for key in ("category", "imported_from", "version", "licence")])
             parts = facts.get("parts", {})
@@ -203,48 +212,40 @@ def _texts(data: Any) -> Iterator[str]:
         yield from (text for part in data for text in _texts(part))
 
 
-def require_arrays(kind: str, arrays: Mapping[str, np.ndarray], spec: ModelSpec, where: Any) -> None:
-    """The numbers of a file have the kinds and shapes that its kind has for this model."""
+def require_record(
+    kind: type[Record], arrays: Mapping[str, np.ndarray], about: Any, spec: ModelSpec, where: Any
+) -> None:
+    """The file of a record has the words and the arrays of its kind."""
+    require_form(kind.FOLDER, about, where)
+    has_optional = any(name in arrays for name in kind.OPTIONAL)
+    _require_arrays({**kind.ARRAYS, **(kind.OPTIONAL if has_optional else {})}, arrays, spec, where)
+
+
+def require_note(
+    name: str, arrays: Mapping[str, np.ndarray], about: Any, spec: ModelSpec, where: Any
+) -> None:
+    """A note has its form; notes without one may hold anything."""
+    kind = "validation" if name.startswith("validation-") else name
+    if kind in _NOTES:
+        require_form(kind, about, where)
+        _require_arrays(_NOTE_ARRAYS.get(kind, {}), arrays, spec, where)
+
+
+def _require_arrays(
+    stated: Mapping[str, str], arrays: Mapping[str, np.ndarray], spec: ModelSpec, where: Any
+) -> None:
+    """The numbers of a file have the kinds and shapes that are stated for this model (see `Record`)."""
     layers, heads = spec.shape
-    every: dict[str, dict[str, tuple[str, tuple[int | str, ...]]]] = {
-        "fit": {
-            "logits": ("f", (layers, heads)),
-            "path": ("f", ("n", layers, heads)),
-            "path_updates": ("iu", ("n",)),
-            "losses": ("f", ("m",)),
-        },
-        "effects": {"values": ("f", (layers, heads)), "errors": ("f", (layers, heads))},
-        "scores": {"values": ("f", (len(DIRECTIONS), layers, heads))},
-        "salient": {
-            "tokens": ("iu", (layers, heads, "k")),
-            "strength": ("f", (layers, heads, "k")),
-            "mapped": ("iu", (layers, heads, "k", "j")),
-        },
-        "validation": {
-            **dict.fromkeys(("keep", "drop"), ("f", ("methods", "shares", "items"))),
-            **{f"{name}_right": ("f", ("methods", "shares", "items")) for name in ("keep", "drop")},
-            "off": ("f", ("seeds", len(ORDERS), "shares", "items")),
-            "by_chance": ("f", ("draws", "shares", "items")),
-        },
-    }
-    if "per_seed" in arrays:
-        every["scores"]["per_seed"] = ("f", ("seeds", len(DIRECTIONS), layers, heads))
-    if kind == "effects" and "item_values" in arrays:  # imported effects have none
-        every["effects"] |= {
-            "item_values": ("f", ("items", layers, heads)),
-            "items": ("iu", ("items",)),
-            "item_groups": ("iu", ("items",)),
-        }
-    free: dict[str, int] = {}
-    for name, (kinds, wanted) in every.get(kind, {}).items():
-        found = arrays.get(name)
-        if found is None:
+    sizes = {"layer": layers, "head": heads, "direction": len(DIRECTIONS), "order": len(ORDERS)}
+    for name, form in stated.items():
+        kind, *axes = form.split()
+        array = arrays.get(name)
+        if array is None:
             raise AtlasError(f"{where} is damaged: it has no {name!r}.")
-        fits = found.dtype.kind in kinds and found.ndim == len(wanted)
+        fits = array.dtype.kind in {"f": "f", "i": "iu"}[kind] and array.ndim == len(axes)
         if not fits or any(
-            size != (free.setdefault(side, size) if isinstance(side, str) else side)
-            for side, size in zip(wanted, found.shape, strict=True)
+            size != sizes.setdefault(axis, size) for axis, size in zip(axes, array.shape, strict=True)
         ):
             raise AtlasError(
-                f"{where} is damaged: its {name!r} is {found.dtype} {found.shape}, not that of this model."
+                f"{where} is damaged: its {name!r} is {array.dtype} {array.shape}, not that of this model."
             )

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from headatlas.atlas.stability import HALVES
-from headatlas.core import DIRECTIONS, EFFECT_METHODS, FITS, IMPORTED, RequestError
+from headatlas.core import DIRECTIONS, EFFECT_METHODS, FITS, IMPORTED, RequestError, first_line
 
 __all__ = ["KEYS", "NO_SEED", "ScoreTable", "read_score_table"]
 
@@ -95,7 +95,7 @@ def _read(source: str | Path | pd.DataFrame) -> ScoreTable:
     except UnicodeDecodeError as error:
         raise RequestError(f"{path.name} is not valid UTF-8 (byte {error.start}).") from None
     except Exception as error:  # the readers raise whatever their parsers raise
-        raise RequestError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from None
+        raise RequestError(f"{path.name} cannot be read: {first_line(error)}") from None
     return ScoreTable(path.name, lines.set_axis(range(2, len(lines) + 2)))  # the header is row 1
 
 

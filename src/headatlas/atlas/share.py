@@ -7,18 +7,28 @@ and can be opened as an atlas, or not at all.
 
 from __future__ import annotations
 
+import json
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
-from headatlas.atlas.layout import ATLAS, RESULTS, is_result, result_files, write_whole, writing
-from headatlas.atlas.store import is_sound_file
-from headatlas.core import AtlasError, HeadatlasError, RequestError, StoreError, as_others_are
+from headatlas.atlas.store import ATLAS, RESULTS, is_result, is_sound_file, result_files
+from headatlas.core import (
+    AtlasError,
+    HeadatlasError,
+    RequestError,
+    StoreError,
+    first_line,
+    parse_json,
+    staged_folder,
+    write_whole,
+    writing,
+)
 
 __all__ = ["download_atlas", "pack_atlas", "unpack_atlas", "upload_atlas"]
 
@@ -42,10 +52,32 @@ def pack_atlas(folder: str | Path, file: str | Path) -> Path:
             for path in result_files(root):
                 member = zipfile.ZipInfo(path.relative_to(root).as_posix(), _TIME)
                 member.external_attr = 0o100644 << 16
-                packed.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED)
+                packed.writestr(member, _shared(path), zipfile.ZIP_DEFLATED)
 
     write_whole(target, write)
     return target
+
+
+def _shared(path: Path) -> bytes:
+    """A file of an atlas as it leaves this machine: without the paths where its model and tasks lie here."""
+    data = path.read_bytes()
+    if path.name != ATLAS:
+        return data
+    atlas = parse_json(data)
+    for run in atlas["runs"]:
+        request = run.get("request", {})
+        for task in request.get("tasks", ()):
+            task.pop("folder", None)
+        model = request.get("model", {})
+        if _is_path(str(model.get("source", ""))):
+            del model["source"]
+    return json.dumps(atlas, indent=1, ensure_ascii=False).encode()
+
+
+def _is_path(source: str) -> bool:
+    """True for an absolute path of any system."""
+    kinds: tuple[type[PurePath], ...] = (PurePosixPath, PureWindowsPath)
+    return any(kind(source).is_absolute() for kind in kinds)
 
 
 def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
@@ -81,27 +113,32 @@ def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revisio
 
     root = Path(folder)
     open_atlas(root)
-    list(result_files(root))  # no links
+    files = list(result_files(root))  # no links
     hub = HfApi(library_name="headatlas")
     try:
         made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
         if private and hub.repo_info(made.repo_id, repo_type="dataset").private is False:
             raise RequestError(f"{repo} is there already, for all to see; --public says that this is meant.")
-        hub.upload_folder(
-            repo_id=made.repo_id,
-            repo_type="dataset",
-            folder_path=root,
-            revision=revision,
-            allow_patterns=_patterns(),
-            delete_patterns=_patterns(),
-            commit_message="An atlas of attention heads, made by headatlas",
-        )
+        with TemporaryDirectory() as copy:
+            for path in files:
+                target = Path(copy) / path.relative_to(root)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(_shared(path))
+            hub.upload_folder(
+                repo_id=made.repo_id,
+                repo_type="dataset",
+                folder_path=Path(copy),
+                revision=revision,
+                allow_patterns=_patterns(),
+                delete_patterns=_patterns(),
+                commit_message="An atlas of attention heads, made by headatlas",
+            )
     except HFValidationError as error:
-        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+        raise RequestError(f"{repo!r} is no name of a repository: {first_line(error)}") from None
     except HeadatlasError:
         raise
     except Exception as error:  # the client has errors of its own for the network, and of others
-        raise StoreError(f"{root} could not be put on the hub as {repo}: {_first(error)}") from None
+        raise StoreError(f"{root} could not be put on the hub as {repo}: {first_line(error)}") from None
     return str(made)
 
 
@@ -125,20 +162,15 @@ def download_atlas(repo: str, folder: str | Path, *, revision: str | None = None
     try:
         return _appear(Path(folder), fill, f"{repo} on the hub")
     except HFValidationError as error:
-        raise RequestError(f"{repo!r} is no name of a repository: {_first(error)}") from None
+        raise RequestError(f"{repo!r} is no name of a repository: {first_line(error)}") from None
     except HeadatlasError:
         raise
     except Exception as error:  # as above
-        raise AtlasError(f"{repo} could not be had from the hub: {_first(error)}") from None
+        raise AtlasError(f"{repo} could not be had from the hub: {first_line(error)}") from None
 
 
 def _patterns() -> list[str]:
     return [ATLAS, *(f"{name}/**.safetensors" for name in RESULTS)]
-
-
-def _first(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
@@ -172,27 +204,22 @@ def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
     """The folder, when what `fill` puts into it is an atlas."""
     if target.exists():
         raise RequestError(f"{target} is there already; choose another --out.")
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        fill(draft)
-        strange = [
-            path.relative_to(draft).as_posix()
-            for path in draft.rglob("*")
-            if path.is_symlink() or (path.is_file() and not is_result(path.relative_to(draft).as_posix()))
-        ]
-        if strange:
-            raise AtlasError(f"{said} is no atlas: it holds {strange[0]!r}.")
-        for path in draft.rglob("*.safetensors"):
-            if not is_sound_file(path):
-                raise AtlasError(f"{path} is damaged.")
-        open_atlas(draft)
-        with writing(target):
-            as_others_are(draft)
-            draft.rename(target)
-    except AtlasError as error:
-        raise type(error)(str(error).replace(str(draft), said)) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with staged_folder(target) as draft:
+        try:
+            fill(draft)
+            _require_atlas(draft, said)
+        except AtlasError as error:
+            raise type(error)(str(error).replace(str(draft), said)) from None
     return target
+
+
+def _require_atlas(folder: Path, said: str) -> None:
+    """The folder holds an atlas, whole and nothing else."""
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or (path.is_file() and not is_result(name)):
+            raise AtlasError(f"{said} is no atlas: it holds {name!r}.")
+    for path in folder.rglob("*.safetensors"):
+        if not is_sound_file(path):
+            raise AtlasError(f"{path} is damaged.")
+    open_atlas(folder)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headatlas.atlas.roles import SCORES, THRESHOLD
+from headatlas.atlas.roles import SCORES
 from headatlas.atlas.statistics import jaccard, rank_correlation, rank_correlations
+from headatlas.core import THRESHOLD
 
-__all__ = ["HALVES", "HalfOverlap", "by_seeds", "half_overlap", "retest"]
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
+
+__all__ = ["HALVES", "HalfOverlap", "Stability", "by_seeds", "half_overlap", "retest", "stability_of"]
 
 #: runs fitted on one half of the items each
 HALVES = ("retest-a", "retest-b")
@@ -135,3 +141,35 @@ def retest(one: xr.Dataset, other: xr.Dataset, threshold: float = THRESHOLD) -> 
     found["jaccard"] = jaccard(*sets) if is_any else float("nan")
     found["chance"] = _chance_jaccard(first, second, len(sets[0])) if is_any else float("nan")
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stability:
+    """How stable the map of a task is: `by_seeds` with fewer seeds and with other seeds, `halves` for
+    disjoint halves of the seeds, `retest` for `retest_seeds` seeds fitted on each half of the items. None:
+    there are too few."""
+
+    by_seeds: pd.DataFrame
+    halves: HalfOverlap | None
+    retest: dict[str, float] | None
+    retest_seeds: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "seeds": json.loads(self.by_seeds.to_json(orient="records")),
+            "halves": None if self.halves is None else asdict(self.halves),
+            "retest": self.retest,
+        }
+
+
+def stability_of(atlas: Atlas, task: str, threshold: float = THRESHOLD) -> Stability:
+    """How stable the map of a task is."""
+    scores = atlas.scores(task)
+    halves = [atlas.scores(task, half) for half in HALVES if atlas.seeds(task, half)]
+    has_both = len(halves) == len(HALVES)
+    return Stability(
+        by_seeds=by_seeds(scores, threshold),
+        halves=half_overlap(scores, threshold),
+        retest=retest(halves[0], halves[1], threshold) if has_both else None,
+        retest_seeds=halves[0].sizes["seed"] if has_both else 0,
+    )

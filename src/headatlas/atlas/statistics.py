@@ -6,7 +6,7 @@ observed case among the draws, so it is never zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from headatlas.atlas.interval import LEVEL, Interval, jackknife, jackknife_sprea
 
 __all__ = [
     "PERMUTATIONS",
+    "TEST_LEVEL",
     "concentration",
     "correlation_interval",
     "depth_correlation_interval",
@@ -27,10 +28,13 @@ __all__ = [
     "shuffled_correlation",
     "standardized_ranks",
     "tail_p",
+    "welch",
 ]
 
 #: so many that a p-value can stay small when it is adjusted for a page of tests
 PERMUTATIONS = 5000
+#: the level of every test; a test that cannot reach it is not made
+TEST_LEVEL = 0.05
 #: correlations are cut off here before they go to Fisher's z scale, which has no value for 1
 _LARGEST = 1 - 1e-9
 
@@ -202,12 +206,25 @@ def concentration(counts: np.ndarray) -> np.ndarray:
     return ratio
 
 
-def holm(p_values: Mapping[str, float] | Sequence[float]) -> list[float]:
+def welch(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None]:
+    """The difference of two means with Welch's interval and p; none of these with one value on a side, or if
+    neither side varies."""
+    from scipy import stats  # importing scipy takes a second; most commands do not need it
+
+    gap = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
+        return Interval(gap), None
+    parts = np.array([values.var(ddof=1) / len(values) for values in (first, second)])
+    freedom = parts.sum() ** 2 / (parts**2 / [len(first) - 1, len(second) - 1]).sum()
+    error = float(np.sqrt(parts.sum()))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    return Interval(gap, gap - half, gap + half), float(2 * stats.t.sf(abs(gap) / error, freedom))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values in the order given (Holm): the chance of even one false alarm among all stays below
     the level."""
-    values = np.array(
-        list(p_values.values()) if isinstance(p_values, Mapping) else list(p_values), dtype=float
-    )
+    values = np.array(p_values, dtype=float)
     order = np.argsort(values, kind="stable")
     adjusted = np.empty(len(values))
     highest = 0.0

@@ -1,43 +1,75 @@
-"""The atlas folder: opened by one writer at a time, read by anyone."""
+"""The atlas folder: opened by one writer at a time, read by anyone.
+
+    atlas.json                              what was mapped, how, with which settings
+    fits/<method>/<task>/<seed>-<fit>.safetensors    one file per finished fit
+    effects/<method>/<task>/<seed>.safetensors       effects of single heads
+    scores/<method>/<relation>.safetensors           one file per relation
+    notes/<name>.safetensors                         what is known of all heads together (salient tokens, …)
+    work/<method>-<task>-<stage>.safetensors         a fit in progress; gone when it is finished
+    atlas.lock                              held while a process writes
+
+A file is written under another name, flushed to the disk and renamed. Renaming is all or nothing.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from headatlas.atlas.differing import difference
-from headatlas.atlas.layout import (
-    ATLAS,
-    LOCK,
-    RESUME,
-    SCHEMA,
-    drafts,
-    effect_path,
-    fit_path,
-    note_names,
-    note_path,
-    score_path,
-    work_path,
+from headatlas.atlas.record import RECORDS, Record, Run, record_folder, record_path
+from headatlas.atlas.schema import require_form, require_names, require_note, require_record
+from headatlas.core import (
+    AtlasError,
+    ModelSpec,
+    StoreError,
+    difference,
+    parse_json,
+    require_path,
+    slug,
     write_whole,
     writing,
 )
-from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap
-from headatlas.atlas.schema import NOTES, require_arrays, require_form, require_names
-from headatlas.core import AtlasError, ModelSpec, StoreError, parse_json, require_path
 
-__all__ = ["Store", "is_sound_file", "locked"]
+__all__ = [
+    "ATLAS",
+    "LOCK",
+    "RESULTS",
+    "SCHEMA",
+    "Store",
+    "drop_drafts",
+    "is_result",
+    "is_sound_file",
+    "is_work",
+    "locked",
+    "note_path",
+    "result_files",
+    "work_path",
+]
 
-_ARRAYS = ("logits", "path", "path_updates", "losses")
+#: raised when an older headatlas could no longer read what this one writes
+SCHEMA = 1
+ATLAS, LOCK = "atlas.json", "atlas.lock"
+#: the folders that hold results
+RESULTS = (*(kind.FOLDER for kind in RECORDS), "notes")
+_RESUME = (
+    "What is finished is safe; when this is mended, the same command goes on (with --resume, if it has one)."
+)
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+#: the arrays of a file and the words beside them
+Contents = tuple[dict[str, np.ndarray], dict[str, Any]]
+_Record = TypeVar("_Record", bound=Record)
 
 
 class Store:
@@ -118,8 +150,7 @@ class Store:
             else:
                 store = cls(root, spec, {})
                 store.save()
-            for draft in drafts(root):
-                draft.unlink(missing_ok=True)
+            drop_drafts(root)
             yield store
 
     def require_same_model(self, spec: ModelSpec) -> None:
@@ -142,12 +173,7 @@ class Store:
             "runs": [run.to_json() for run in self.runs.values()],
         }
         require_names("atlas", data, self.root / ATLAS)
-        text = json.dumps(data, indent=1, ensure_ascii=False)
-
-        def write(draft: Path) -> None:
-            draft.write_text(text, encoding="utf-8")
-
-        write_whole(self.root / ATLAS, write, RESUME)
+        write_whole(self.root / ATLAS, json.dumps(data, indent=1, ensure_ascii=False), _RESUME)
 
     def add(self, *runs: Run) -> list[Run]:
         """Enter runs, or find the same ones. If one of them was made otherwise, all are refused; one of
@@ -158,13 +184,15 @@ class Store:
             if known is None or (known.identity != run.identity and not self._has_come(known)):
                 entered.append(run)
             elif known.identity != run.identity:
+                made_with = difference(*(one.settings.get("decides", {}) for one in (known, run)))
                 raise AtlasError(
-                    f"{self.root} has {run.task!r} already, made with {difference(known, run)}; "
+                    f"{self.root} has {run.task!r} already, made with {made_with}; "
                     "choose another --out or ask for the same."
                 )
+            elif _seeds(run) > _seeds(known):
+                entered.append(replace(known, settings=run.settings, request=run.request))
             else:
-                more = _seeds(run) > _seeds(known)
-                entered.append(replace(known, settings=run.settings) if more else known)
+                entered.append(known)
         changed = [run for run in entered if self.runs.get((run.method, run.task)) != run]
         self.runs.update({(run.method, run.task): run for run in entered})
         if changed:
@@ -172,12 +200,10 @@ class Store:
         return entered
 
     def _has_come(self, run: Run) -> bool:
-        """Is there a fit of this run, finished or in progress?"""
-        like = work_path(self.root, run.method, run.task, "stage")
-        own = like.stem.rpartition("-")[0]  # a stage has no dash in it
-        begun = {path.stem.rpartition("-")[0] for path in like.parent.glob("*.safetensors")}
-        scored = score_path(self.root, run.method, run.task).exists() or self.measured(run)
-        return bool(scored) or bool(self.finished(run)) or own in begun
+        """Is there a record of this run, or work in progress?"""
+        begun = {path.stem.rpartition("-")[0] for path in (self.root / "work").glob("*.safetensors")}
+        own = work_path(run.method, run.task, "stage").stem.rpartition("-")[0]  # a stage has no dash in it
+        return own in begun or any(self.keys(kind, run) for kind in RECORDS)
 
     def update(self, run: Run, **changes: Any) -> Run:
         """Change what is said about a run (its baseline)."""
@@ -186,163 +212,139 @@ class Store:
         self.save()
         return changed
 
-    # fits
+    # records
 
-    def finished(self, run: Run) -> set[tuple[int, str]]:
-        """(seed, fit) of every finished fit of a run."""
-        folder = fit_path(self.root, run.method, run.task, 0, "free").parent
-        names = [path.stem.partition("-") for path in folder.glob("*.safetensors")]
-        return {(int(seed), fit) for seed, _, fit in names if seed.isdecimal()}
+    def keys(self, kind: type[Record], run: Run) -> list[tuple[Any, ...]]:
+        """The keys of all records of a run that are there: (seed, fit) of fits, (seed,) of effect maps, () of
+        a score map."""
+        if not kind.KEY:
+            return [()] if (self.root / record_path(kind, run.method, run.task)).exists() else []
+        folder = self.root / record_folder(kind, run.method, run.task)
+        names = [path.stem.split("-", len(kind.KEY) - 1) for path in folder.glob("*.safetensors")]
+        names = [name for name in names if len(name) == len(kind.KEY) and name[0].isdecimal()]
+        return sorted((int(seed), *others) for seed, *others in names)
 
-    def write_fit(self, fit: Fit) -> None:
-        path = fit_path(self.root, fit.method, fit.task, fit.seed, fit.fit)
-        arrays = {name: np.ascontiguousarray(getattr(fit, name)) for name in _ARRAYS}
-        about = {
-            "schema": SCHEMA,
-            "method": fit.method,
-            "task": fit.task,
-            "seed": fit.seed,
-            "fit": fit.fit,
-            "identity": fit.identity,
-            "facts": dict(fit.facts),
-        }
-        _save(path, arrays, about)
+    def write(self, record: Record) -> None:
+        """Write a record, in the place of an earlier one of the same run and key."""
+        subject = getattr(record, record.SUBJECT)
+        key = {name: getattr(record, name) for name in record.KEY}
+        about = {"schema": SCHEMA, "method": record.method, record.SUBJECT: subject, **key}
+        about |= {"identity": record.identity, "facts": dict(record.facts)}
+        arrays = {name: getattr(record, name) for name in (*record.ARRAYS, *record.OPTIONAL)}
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+        _save(self.root / record_path(type(record), record.method, subject, **key), arrays, about)
 
-    def read_fit(self, run: Run, seed: int, fit: str) -> Fit:
-        path = fit_path(self.root, run.method, run.task, seed, fit)
-        arrays, about = _load(path, "run the map again with --resume after deleting it: only it is made anew")
-        if (about.get("identity"), about.get("seed"), about.get("fit")) != (run.identity, seed, fit):
-            raise AtlasError(f"{path} belongs to another run; delete it and run the map again with --resume.")
-        self._require("fit", arrays, about, path)
-        values = {name: arrays[name] for name in _ARRAYS}
-        return Fit(run.method, run.task, seed, fit, run.identity, **values, facts=about["facts"])
-
-    def _require(
-        self, kind: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], path: Path
-    ) -> None:
-        require_form(kind, about, path)
-        require_arrays(kind, arrays, self.spec, path)
-
-    def fits(self, run: Run) -> list[Fit]:
-        return [self.read_fit(run, seed, fit) for seed, fit in sorted(self.finished(run))]
-
-    # effects of single heads
-
-    def measured(self, run: Run) -> list[int]:
-        """The seeds of a run whose effects are there."""
-        folder = effect_path(self.root, run.method, run.task, 0).parent
-        return sorted(int(path.stem) for path in folder.glob("*.safetensors") if path.stem.isdecimal())
-
-    def write_effects(self, effects: EffectMap) -> None:
-        about = {
-            "schema": SCHEMA,
-            "method": effects.method,
-            "task": effects.task,
-            "seed": effects.seed,
-            "identity": effects.identity,
-            "facts": dict(effects.facts),
-        }
-        arrays = {name: np.ascontiguousarray(getattr(effects, name)) for name in ("values", "errors")}
-        if effects.per_item is not None:
-            item = effects.per_item
-            arrays |= {"item_values": item.values, "items": item.items, "item_groups": item.groups}
-        _save(effect_path(self.root, effects.method, effects.task, effects.seed), arrays, about)
-
-    def read_effects(self, run: Run) -> list[EffectMap]:
-        found = []
-        for seed in self.measured(run):
-            path = effect_path(self.root, run.method, run.task, seed)
-            arrays, about = _load(path, "delete it and run the map again with --resume: only it is made anew")
-            if (about.get("identity"), about.get("seed")) != (run.identity, seed):
-                raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
-            self._require("effects", arrays, about, path)
-            values = arrays["values"], arrays["errors"]
-            names = ("item_values", "items", "item_groups")
-            per_item = ItemEffects(*(arrays[name] for name in names)) if names[0] in arrays else None
-            found.append(
-                EffectMap(run.method, run.task, seed, run.identity, *values, about["facts"], per_item)
-            )
-        return found
-
-    # scores of relations, and notes
-
-    def write_scores(self, scores: ScoreMap) -> None:
-        about = {
-            "schema": SCHEMA,
-            "method": scores.method,
-            "relation": scores.relation,
-            "identity": scores.identity,
-            "facts": dict(scores.facts),
-        }
-        path = score_path(self.root, scores.method, scores.relation)
-        arrays = {"values": scores.values}
-        if scores.per_seed is not None:
-            arrays["per_seed"] = scores.per_seed
-        _save(path, {name: np.ascontiguousarray(values) for name, values in arrays.items()}, about)
-
-    def read_scores(self, run: Run) -> ScoreMap | None:
-        """The scores of a run; None if they are not there yet."""
-        path = score_path(self.root, run.method, run.task)
-        if not path.exists():
+    def read(self, kind: type[_Record], run: Run, **key: Any) -> _Record | None:
+        """A record of a run, `read(Fit, run, seed=0, fit="free")`; None if it is not there, an `AtlasError`
+        if it is damaged or belongs to another run."""
+        path = self.root / record_path(kind, run.method, run.task, **key)
+        if (contents := _load(path, kind.REPAIR)) is None:
             return None
-        arrays, about = _load(path, "delete it and run 'headatlas relations' again with --resume")
-        if (about.get("identity"), about.get("relation")) != (run.identity, run.task):
-            raise AtlasError(f"{path} belongs to another run; delete it and make it again with --resume.")
-        self._require("scores", arrays, about, path)
-        per_seed, facts = arrays.get("per_seed"), about["facts"]
-        if isinstance(facts.get("seeds"), int):  # older versions kept their number, and the mean
-            facts = {**facts, "seeds": [], "averaged_seeds": facts["seeds"]}
-        if per_seed is not None and len(per_seed) != max(1, len(facts.get("seeds", ()))):
-            raise AtlasError(f"{path} is damaged: it does not name the seeds of its scores.")
-        return ScoreMap(run.method, run.task, run.identity, arrays["values"], facts, per_seed)
+        arrays, about = contents
+        own = {kind.SUBJECT: run.task, "identity": run.identity, **key}
+        if any(about.get(name) != value for name, value in own.items()):
+            raise AtlasError(f"{path} belongs to another run; {kind.REPAIR}.")
+        require_record(kind, arrays, about, self.spec, path)
+        stated = {name: arrays[name] for name in (*kind.ARRAYS, *kind.OPTIONAL) if name in arrays}
+        facts = kind.current_facts(about["facts"])
+        record = kind(**{"method": run.method, **own, **stated, "facts": facts})
+        if damage := record.damage():
+            raise AtlasError(f"{path} is damaged: {damage}.")
+        return record
+
+    def read_all(self, kind: type[_Record], run: Run) -> list[_Record]:
+        """All records of a run, by their keys."""
+        keys = [dict(zip(kind.KEY, key, strict=True)) for key in self.keys(kind, run)]
+        return [record for key in keys if (record := self.read(kind, run, **key)) is not None]
+
+    # notes: what is known of all heads together
 
     def write_note(self, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
-        """What is known of all heads together; `name` is a plain word."""
-        _save(note_path(self.root, name), dict(arrays), {"schema": SCHEMA, **about})
+        """`name` is a plain word."""
+        _save(self.root / note_path(name), dict(arrays), {"schema": SCHEMA, **about})
 
-    def read_note(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        path = note_path(self.root, name)
-        if not path.exists():
-            return None
-        arrays, about = _load(path, "delete it and make it again")
-        kind = "validation" if name.startswith("validation-") else name
-        self._require(kind if kind in NOTES else "note", arrays, about, path)
-        return arrays, about
+    def read_note(self, name: str) -> Contents | None:
+        """A note; None if it is not there."""
+        path = self.root / note_path(name)
+        contents = _load(path, "delete it and make it again")
+        if contents is not None:
+            require_note(name, *contents, self.spec, path)
+        return contents
 
     def drop_note(self, name: str) -> None:
-        path = note_path(self.root, name)
-        with writing(path, RESUME):
-            path.unlink(missing_ok=True)
+        _drop(self.root / note_path(name))
 
-    def notes(self) -> dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]]:
+    def notes(self) -> dict[str, Contents]:
         """All notes."""
-        found = {name: self.read_note(name) for name in note_names(self.root)}
-        return {name: note for name, note in found.items() if note is not None}
+        paths = (self.root / "notes").glob("*.safetensors")
+        names = sorted(path.stem for path in paths if not path.name.startswith("."))
+        return {name: note for name in names if (note := self.read_note(name)) is not None}
 
     # work in progress
 
     def write_work(
         self, run: Run, stage: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
     ) -> None:
-        path = work_path(self.root, run.method, run.task, stage)
-        _save(path, dict(arrays), {"schema": SCHEMA, "identity": run.identity, **about})
+        _save(self._work(run, stage), dict(arrays), {"schema": SCHEMA, "identity": run.identity, **about})
 
-    def read_work(self, run: Run, stage: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    def read_work(self, run: Run, stage: str) -> Contents | None:
         """What was in progress; None if nothing is, or if it is of no use (it is only time that is lost)."""
-        path = work_path(self.root, run.method, run.task, stage)
-        if not path.exists():
-            return None
         try:
-            arrays, about = _load(path, "")
+            work = _load(self._work(run, stage), "")
         except AtlasError:
             return None
-        fits = about.get("identity") == run.identity and about.get("schema") == SCHEMA
-        return (arrays, about) if fits else None
+        wanted = (run.identity, SCHEMA)
+        return work if work and (work[1].get("identity"), work[1].get("schema")) == wanted else None
 
     def drop_work(self, run: Run, stage: str) -> None:
-        path = work_path(self.root, run.method, run.task, stage)
-        with writing(path, RESUME):
-            path.unlink(missing_ok=True)
+        _drop(self._work(run, stage))
+
+    def _work(self, run: Run, stage: str) -> Path:
+        return self.root / work_path(run.method, run.task, stage)
+
+
+def work_path(method: str, task: str, stage: str) -> Path:
+    """The file, in an atlas, of a stage in progress."""
+    return Path("work", f"{method}-{slug(task)}-{stage}.safetensors")
+
+
+def note_path(name: str) -> Path:
+    """The file, in an atlas, of a note."""
+    return Path("notes", f"{name}.safetensors")
+
+
+def is_result(name: str) -> bool:
+    """Is this the path, in an atlas folder, of a file that holds results?"""
+    top, *others = name.split("/")
+    if name == ATLAS:
+        return True
+    plain = bool(others) and all(_PART.fullmatch(part) for part in others)
+    return top in RESULTS and plain and name.endswith(".safetensors")
+
+
+def result_files(root: Path) -> Iterator[Path]:
+    """All files of an atlas folder that hold results; links are refused."""
+    for path in sorted(root.rglob("*")):
+        if is_result(path.relative_to(root).as_posix()):
+            if path.is_symlink() or not path.is_file():
+                raise AtlasError(f"{path} is no plain file; an atlas that is shared has no links.")
+            yield path
+
+
+def is_work(name: str) -> bool:
+    """Is this the path of work in progress?"""
+    top, _, rest = name.partition("/")
+    return top == "work" and bool(_PART.fullmatch(rest)) and rest.endswith(".safetensors")
+
+
+def drop_drafts(root: Path) -> None:
+    """Remove what a process that was killed may have left half written: only names that we give."""
+    drafts = list(root.glob(f".{ATLAS}.*.tmp"))
+    for name in (*RESULTS, "work"):
+        drafts += (root / name).rglob(".*.safetensors.*.tmp")
+    for draft in drafts:
+        if draft.name.split(".")[-2].isdecimal():
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -376,28 +378,31 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     text = json.dumps({**about, "digest": _digest(arrays)}, ensure_ascii=False)
-    data = save(arrays, metadata={"headatlas": text})  # not into a file: that would leave drafts of its own
+    # not into a file: that would leave drafts of its own
+    write_whole(path, save(arrays, metadata={"headatlas": text}), _RESUME)
 
-    def write(draft: Path) -> None:
-        draft.write_bytes(data)
 
-    write_whole(path, write, RESUME)
+def _drop(path: Path) -> None:
+    with writing(path, _RESUME):
+        path.unlink(missing_ok=True)
 
 
 def is_sound_file(path: Path) -> bool:
     """Can it be read, and is all of it there?"""
     try:
-        _load(path, "")
+        return _load(path, "") is not None
     except AtlasError:
         return False
-    return True
 
 
-def _load(path: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _load(path: Path, advice: str) -> Contents | None:
+    """What is in a file; None if it is not there."""
     try:
         with safe_open(path, framework="numpy") as file:
             about = parse_json((file.metadata() or {})["headatlas"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError:
+        return None
     except PermissionError as error:
         raise AtlasError(f"{path} cannot be read: {error.strerror}.") from None
     except (SafetensorError, KeyError, ValueError, OSError) as error:

@@ -1,20 +1,22 @@
-"""All values of an atlas as one tidy table."""
+"""All values of an atlas as one tidy table, and the table as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from headatlas.atlas.record import EffectMap, Fit, ScoreMap
-from headatlas.core import DIRECTIONS, IMPORTED, METHODS, ModelSpec
+from headatlas.core import DIRECTIONS, EFFECT_METHODS, IMPORTED, ModelSpec, write_whole
 
-__all__ = ["COLUMNS", "tidy_table"]
+__all__ = ["COLUMNS", "tidy_table", "write_table"]
 
 COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
-_METHOD_ORDER = {method: place for place, method in enumerate((*METHODS, IMPORTED))}
+#: methods of plugins come after the built-in ones, imported scores last
+_METHOD_ORDER = {method: place for place, method in enumerate(EFFECT_METHODS)} | {IMPORTED: 1000}
 
 
 def tidy_table(
@@ -25,7 +27,7 @@ def tidy_table(
     parts = [
         _part(spec, fit.gates, fit.method, fit.task, _seed(fit.seed, fit.facts), fit.fit) for fit in fits
     ]
-    for effect in sorted(effects, key=lambda each: _METHOD_ORDER[each.method]):
+    for effect in sorted(effects, key=lambda each: _METHOD_ORDER.get(each.method, len(EFFECT_METHODS))):
         seed = _seed(effect.seed, effect.facts)
         parts.append(_part(spec, effect.values, effect.method, effect.task, seed))
     for score in sorted(scores, key=lambda each: (each.method, each.relation)):
@@ -40,6 +42,14 @@ def tidy_table(
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     return pd.concat(parts, ignore_index=True)[COLUMNS].astype({"seed": "Int64"})
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """CSV or Parquet, by the name's ending."""
+    if path.suffix.lower() == ".csv":
+        write_whole(path, lambda draft: frame.to_csv(draft, index=False))
+    else:
+        write_whole(path, lambda draft: frame.to_parquet(draft, index=False))
 
 
 def _seed(seed: int, facts: Mapping[str, Any]) -> Any:

@@ -89,12 +89,7 @@ def import_table(
         store.add(*(run for run, _ in made))
         for _, records in made:
             for record in records:
-                if isinstance(record, Fit):
-                    store.write_fit(record)
-                elif isinstance(record, EffectMap):
-                    store.write_effects(record)
-                else:
-                    store.write_scores(record)
+                store.write(record)
     return open_atlas(root)
 
 

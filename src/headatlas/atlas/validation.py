@@ -26,10 +26,9 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
-from headatlas.atlas.layout import slug
-from headatlas.core import AtlasError
+from headatlas.core import AtlasError, slug
 
-__all__ = ["FIGURES", "ORDERS", "SHARES", "Validation", "faithfulness", "validation_name"]
+__all__ = ["FIGURES", "ORDERS", "SHARES", "Validation", "item_words", "validation_name"]
 
 #: shares of the heads at which the curves are measured
 SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
@@ -46,10 +45,10 @@ def validation_name(task: str) -> str:
     return f"validation-{slug(task)}"
 
 
-def faithfulness(metric: np.ndarray, none: float, full: float) -> np.ndarray:
-    """0 where the metric is that of no heads, 1 where it is that of all; NaN unless all heads beat none."""
-    gap = full - none
-    return (metric - none) / gap if gap > 0 else np.full_like(np.asarray(metric, dtype=float), np.nan)
+def item_words(items: int, groups: int) -> str:
+    """ "48 held-out items", or "48 held-out items in 4 groups" if some are not independent."""
+    words = f"{items} held-out item{'s' * (items != 1)}"
+    return words if groups == items else f"{words} in {groups} group{'s' * (groups != 1)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +217,34 @@ class Validation:
             lines.append({**line, "varies": self.varies(method) if has_interval else ""})
         return sorted(lines, key=lambda line: -line["sufficiency_nats"])
 
+    def to_json(self) -> dict[str, Any]:
+        """All figures and curves; `keep` and `drop` as faithfulness are None where it means nothing."""
+        curves, methods = self.ablation(), self.named()
+        return {
+            "items": self.items,
+            "groups": self.independent,
+            "gap": {"nats": self.gap.mean, "low": self.gap.low, "high": self.gap.high},
+            "normalized": self.is_normalized,
+            "why_not_normalized": self.why_not_normalized() or None,
+            "intervals": self.interval_words() or None,
+            "methods": self.records(),
+            "shares": self.shares.tolist(),
+            **{
+                side: {method: self.curve(method, side).tolist() for method in methods}
+                if self.is_normalized
+                else None
+                for side in ("keep", "drop")
+            },
+            **{
+                f"{side}_nats": {method: self.gain(method, side).tolist() for method in methods}
+                for side in ("keep", "drop")
+            },
+            "ablation": {
+                str(order): curves["change"].sel(order=order).values.tolist() for order in curves.order.values
+            },
+            "random": {part: curves[part].values.tolist() for part in ("low", "middle", "high")},
+        }
+
     def table(self) -> pd.DataFrame:
         """`records` as a table."""
         return pd.DataFrame(self.records())
@@ -242,10 +269,7 @@ class Validation:
 
     def item_words(self) -> str:
         """ "48 held-out items", or "48 held-out items in 4 groups" if some are not independent."""
-        words = f"{self.items} held-out item{'s' * (self.items != 1)}"
-        if self.independent == self.items:
-            return words
-        return f"{words} in {self.independent} group{'s' * (self.independent != 1)}"
+        return item_words(self.items, self.independent)
 
     def why_not_normalized(self) -> str:
         """Why there is no faithfulness; empty if there is."""

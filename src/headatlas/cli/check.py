@@ -12,7 +12,8 @@ from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
 from headatlas.cli.options import AsJson, Device, DeviceMap, Dtype, ModelName, Revision, TrustRemoteCode
-from headatlas.cli.progress import counted, spinner
+from headatlas.cli.progress import spinner
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import SelfCheck
@@ -64,12 +65,12 @@ def _show(console: Console, spec: ModelSpec | None, outcome: SelfCheck, as_json:
 
 def _headline(spec: ModelSpec) -> str:
     holes = sum(1 for heads in spec.heads if not heads)
-    without = f", {counted(holes, 'layer')} without attention" if holes else ""
+    without = f", {plural(holes, 'layer')} without attention" if holes else ""
     size = spec.parameters or 0
     millions = f"{size / 1e6:,.0f} M" if size >= 1e6 else f"{size:,}"
     return (
-        f"[bold]{escape(spec.name)}[/]  {spec.architecture}, {counted(len(spec), 'head')} in "
-        f"{counted(spec.layers, 'layer')}"
+        f"[bold]{escape(spec.name)}[/]  {spec.architecture}, {plural(len(spec), 'head')} in "
+        f"{plural(spec.layers, 'layer')}"
         f"{without}, hidden {spec.hidden:,}, vocabulary {spec.vocabulary:,}, {millions} parameters, "
         f"{spec.dtype}"
     )

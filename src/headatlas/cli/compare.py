@@ -14,7 +14,7 @@ from rich.table import Table
 from headatlas.cli.map import show_doubts
 from headatlas.cli.options import AsJson
 from headatlas.cli.show import show_table
-from headatlas.core import require_share
+from headatlas.core import THRESHOLD, require_share
 
 if TYPE_CHECKING:
     from headatlas.atlas import Comparison
@@ -29,7 +29,7 @@ def compare(
         list[str] | None,
         typer.Option("--task", "-t", help="One that both have; given twice: the first one's, the other's."),
     ] = None,
-    threshold: Annotated[float, typer.Option(help="The score from which on a head has a role.")] = 0.5,
+    threshold: Annotated[float, typer.Option(help="The score from which on a head has a role.")] = THRESHOLD,
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="Also a figure: FILE.png, .pdf or .svg (of one task).")
     ] = None,
@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Correlation, roles that changed, heads that changed most; of models of different shapes, by depth."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import compare_atlases, doubts, shared_tasks
+    from headatlas.atlas import compare_atlases, shared_tasks
     from headatlas.figure import plot_comparison, save_figure
 
     first = open_atlas(one)
@@ -51,7 +51,7 @@ def compare(
     if page is not None and second is first:
         raise RequestError("the page of an atlas compares its tasks already: 'headatlas page'.")
     found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
-    doubtful = [(doubts(first, here), doubts(second, there)) for here, there in pairs]
+    doubtful = [(first.doubts(here), second.doubts(there)) for here, there in pairs]
     written = []
     if out is not None:
         written.append(str(save_figure(plot_comparison(first, second, found[0]), out)))

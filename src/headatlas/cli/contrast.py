@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -29,7 +29,7 @@ from headatlas.cli.progress import ShownProgress
 from headatlas.cli.show import show_table
 
 if TYPE_CHECKING:
-    from headatlas import Atlas
+    from headatlas.atlas.contrasts import ContrastSeeds
 
 __all__ = ["contrast"]
 
@@ -54,7 +54,7 @@ def contrast(
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
-    from headatlas.atlas import contrast_doubts
+    from headatlas.atlas import contrast_by_seed
     from headatlas.request import ContrastRequest
     from headatlas.run import execute
 
@@ -67,48 +67,32 @@ def contrast(
     with ShownProgress(quiet=as_json, out=out, model=model) as progress:
         atlas = execute(request, out, resume=resume, progress=progress)
     name, tasks = request.name, (request.retain, request.forget)
-    found = _figures(atlas, name)
-    found["doubts"] = [doubt.to_json() for doubt in contrast_doubts(atlas, name)]
+    by_seed = contrast_by_seed(atlas, name)
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(by_seed.to_json()))
         return
-    _show(found, {"retain": tasks[0].name, "forget": tasks[1].name}, out)
-    show_doubts(Console(soft_wrap=True, highlight=False), {name: contrast_doubts(atlas, name)})
-
-
-def _figures(atlas: Atlas, name: str) -> dict[str, Any]:
-    fits = {seed: atlas.fit(name, seed, "retain", "contrast") for seed in atlas.seeds(name, "contrast")}
-    baseline = atlas.run(name, "contrast").baseline
-    return {
-        "contrast": name,
-        "ungated": {key: baseline[key] for key in _UNGATED if key in baseline},
-        "gated": {seed: {key: fit.facts[key] for key in _KEYS} for seed, fit in fits.items()},
-        "heads_shut": {seed: int((fit.gates < 0.5).sum()) for seed, fit in fits.items()},
-    }
+    _show(by_seed, {"retain": tasks[0].name, "forget": tasks[1].name}, out)
+    show_doubts(Console(soft_wrap=True, highlight=False), {name: by_seed.doubts})
 
 
 _KEYS = ("retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy")
-_UNGATED = (
-    *_KEYS,
-    *(f"{side}_{name}" for side in ("retain", "forget") for name in ("token_accuracy", "rows")),
-)
 
 
-def _show(found: dict[str, Any], names: dict[str, str], out: str) -> None:
+def _show(by_seed: ContrastSeeds, names: dict[str, str], out: str) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
     table.add_column("held-out items")
     for side, name in names.items():
         table.add_column(f"{side} {escape(name)}: NLL", justify="right")
         table.add_column("accuracy", justify="right")
     table.add_column("heads shut", justify="right")
-    table.add_row("ungated", *(f"{found['ungated'][key]:.2f}" for key in _KEYS), "0")
-    for seed, figures in found["gated"].items():
+    table.add_row("ungated", *(f"{by_seed.ungated[key]:.2f}" for key in _KEYS), "0")
+    for seed, figures in by_seed.gated.items():
         table.add_row(
-            f"seed {seed}", *(f"{figures[key]:.2f}" for key in _KEYS), str(found["heads_shut"][seed])
+            f"seed {seed}", *(f"{figures[key]:.2f}" for key in _KEYS), str(by_seed.heads_shut[seed])
         )
     console = Console(soft_wrap=True, highlight=False)
     show_table(console, table)
-    rows = [found["ungated"].get(f"{side}_rows") for side in names]
+    rows = [by_seed.ungated.get(f"{side}_rows") for side in names]
     if all(rows):
         console.print(f"[dim]measured on {rows[0]} and {rows[1]} held-out items[/]")
     console.print(

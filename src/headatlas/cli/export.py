@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -73,12 +73,15 @@ def export(
     refused if it harms the task on held-out items. The atlas remembers its model and its task files."""
     from headatlas.export import ExportRequest
 
-    given = {"gates": gates, "hard": hard, "seed": seed, "threshold": threshold, "items": items}
+    given: dict[str, Any] = {
+        "gates": gates, "hard": hard, "seed": seed, "threshold": threshold, "items": items,
+        **options_of(option),
+    }  # fmt: skip
     given |= {name: True for name, value in (("prune", prune), ("force", force)) if value}
     load = {"dtype": dtype, "device": device, "revision": revision, "trust_remote_code": trust_remote_code}
     request = ExportRequest.of(
         folder, task, out, format=form, model=model, trust_code=trust_task_code, load=load,
-        **given, **options_of(option),
+        **given,
     )  # fmt: skip
     source = request.model.source
     with recalling_model(model, source, "--model"), spinner(f"loading {source} …"):

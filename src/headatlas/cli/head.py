@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.options import AsJson
-from headatlas.cli.progress import counted
-from headatlas.core import IMPORTED, NOT_IMPORTED
+from headatlas.core import IMPORTED, NOT_IMPORTED, THRESHOLD, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas import HeadCard
@@ -106,12 +105,13 @@ def _show(console: Console, card: HeadCard) -> None:
     _show_imported(console, card)
     if card.contrasts:
         contrasts = [
-            (one.contrast, f"in {one.open_in} of {counted(one.seeds, 'seed')}", f"{one.gate:.2f}")
+            (one.contrast, f"in {one.open_in} of {plural(one.seeds, 'seed')}", f"{one.gate:.2f}")
             for one in card.contrasts
         ]
         _print_rows(console, ("contrast", "open", "gate"), contrasts, numbers=1)
         console.print(
-            "[dim]gate: mean over seeds, open from 0.5; a shut head serves the task to forget, or none[/]"
+            f"[dim]gate: mean over seeds, open from {THRESHOLD:g}; a shut head serves the task to forget, or "
+            "none[/]"
         )
     if card.relations:
         scored = [one for one in card.relations if one.score > 0]

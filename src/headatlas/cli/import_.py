@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.options import Resume
-from headatlas.cli.progress import counted
-from headatlas.core import EFFECT_METHODS, IMPORTED, NOT_IMPORTED
+from headatlas.core import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas
@@ -59,8 +58,8 @@ def import_(
     runs = [run for run in atlas.runs.values() if run.task_facts.get("imported_from") == Path(table).name]
     console = Console(soft_wrap=True, highlight=False)
     console.print(
-        f"{escape(atlas.spec.name)}, {counted(atlas.spec.layers, 'layer')} of "
-        f"{counted(max(atlas.spec.heads), 'head')}, in {escape(out)}"
+        f"{escape(atlas.spec.name)}, {plural(atlas.spec.layers, 'layer')} of "
+        f"{plural(max(atlas.spec.heads), 'head')}, in {escape(out)}"
     )
     for line in _contents(atlas, runs):
         console.print(f"  {escape(line)}")
@@ -108,7 +107,7 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
         shape = "; --layers and --heads say the model's shape" if shape_from_table else ""
         verb = "is" if missing == 1 else "are"
         yield (
-            f"{missing} of {counted(len(atlas.spec), 'head')} {verb} {NOT_IMPORTED}, or not for every "
+            f"{missing} of {plural(len(atlas.spec), 'head')} {verb} {NOT_IMPORTED}, or not for every "
             f"score: unknown there{shape}"
         )
     uneven = uneven_seeds(atlas)
@@ -128,7 +127,7 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
 
 
 def _with_seeds(name: str, seeds: int) -> str:
-    return f"{name} ({counted(seeds, 'seed')})" if seeds else name
+    return f"{name} ({plural(seeds, 'seed')})" if seeds else name
 
 
 def _listed(names: list[str]) -> str:

@@ -23,7 +23,7 @@ __all__ = ["listing"]
 _NARROWEST = 12
 
 listing = typer.Typer(
-    help="Models, methods, formats, tasks, relations; atlases of a folder.", no_args_is_help=True
+    help="Models, methods, figures, formats, tasks, relations; atlases of a folder.", no_args_is_help=True
 )
 
 
@@ -53,6 +53,18 @@ def methods(as_json: AsJson = False) -> None:
         for method in METHODS.values()
     ]
     _list(rows, ("name", "about"), as_json, "headatlas map MODEL --task T --method NAME takes one of them.")
+
+
+@listing.command("figures")
+def figures(as_json: AsJson = False) -> None:
+    """Kinds of figure, those of installed plugins too."""
+    from headatlas.figure import FIGURES
+
+    rows = [
+        {"name": kind.name, "options": sorted(kind.options), "about": kind.summary}
+        for kind in FIGURES.values()
+    ]
+    _list(rows, ("name", "about"), as_json, "headatlas plot DIR --kind NAME draws one of them.")
 
 
 @listing.command("formats")

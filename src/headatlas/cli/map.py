@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headatlas.cli.effects import show_effects
 from headatlas.cli.options import (
     DTYPE,
     Address,
@@ -35,14 +34,24 @@ from headatlas.cli.options import (
     require_destination,
     require_given,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas, Model, Ray
-    from headatlas.atlas import Doubt, Interval, Summary
+    from headatlas.atlas import Doubt, EffectSummary, Interval, Summary
     from headatlas.request import MapRequest
 
 __all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
+
+#: heads that are named on each side
+_NAMED = 6
+#: what `whole` is
+_WHOLE = {
+    "ablate": "all heads replaced at once",
+    "attribute": "all heads shut",
+    "mediate": "what the corruption costs",
+}
 
 
 def map_(
@@ -139,7 +148,7 @@ def show_map(
     if request.method == "gating":
         _show_gates(atlas, names, out, as_json)
     else:
-        show_effects(atlas, names, request.method, out, as_json)
+        _show_effects(atlas, names, request.method, out, as_json)
 
 
 def _about(request: MapRequest) -> str:
@@ -153,15 +162,29 @@ def _about(request: MapRequest) -> str:
     return (
         f"preset {request.given.get('preset', 'quick')}: objective {settings.objective}, "
         f"{settings.free.updates} + {settings.pressed.updates} updates, "
-        f"{batch}{counted(settings.seeds, 'seed')}"
+        f"{batch}{plural(settings.seeds, 'seed')}"
     )
 
 
-def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> None:
-    from headatlas.atlas import doubts
+def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_json: bool) -> None:
+    """Which heads help most and which hurt most."""
+    console = Console(soft_wrap=True, highlight=False)
+    summaries = [atlas.effect_summary(name, method) for name in names]
+    if as_json:
+        tasks = [summary.to_json() for summary in summaries]
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
+        return
+    for summary in summaries:
+        _show_effect(console, summary, atlas.run(summary.task, method).about.get("unit", "nats"))
+    if any(each.error is not None for summary in summaries for each in summary.heads):
+        counts = [summary.distinct_items for summary in summaries]
+        over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
+        console.print(f"[dim]  ± standard error over {over}[/]")
 
+
+def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> None:
     summaries = [atlas.summary(name) for name in names]
-    doubtful = {name: doubts(atlas, name) for name in names}
+    doubtful = {name: atlas.doubts(name) for name in names}
     if as_json:
         shown = [
             {**summary.to_json(), "doubts": [doubt.to_json() for doubt in doubtful[summary.task]]}
@@ -199,7 +222,7 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
         return "–" if value is None else f"{value:.2f}"
 
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {counted(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
@@ -221,15 +244,15 @@ def show_held_out(console: Console, summary: Summary) -> None:
     """The figures on held-out items of new groups, then on held-out items of groups that were fitted on."""
     known = summary.known
     grouped = bool(known)
-    items = "" if summary.held_out is None else counted(summary.held_out, "item")
+    items = "" if summary.held_out is None else plural(summary.held_out, "item")
     if grouped and summary.groups == summary.held_out:
         items += ", each of another group that no gate was fitted on"
     elif grouped and summary.groups is not None:
-        items += f" of {counted(summary.groups, 'group')} that no gate was fitted on"
+        items += f" of {plural(summary.groups, 'group')} that no gate was fitted on"
     new = {"nll": summary.nll, "accuracy": summary.accuracy, "token_accuracy": summary.token_accuracy}
     sides = [("held out", new, items)]
     if known:
-        rows = "" if summary.known_rows is None else counted(summary.known_rows, "new item")
+        rows = "" if summary.known_rows is None else plural(summary.known_rows, "new item")
         sides.append(("known", known, f"{rows} of groups that were fitted on"))
     for title, figures, about in sides:
         lines = [
@@ -250,3 +273,31 @@ def show_held_out(console: Console, summary: Summary) -> None:
         lines += [f"({about})"] if about else []
         for place, line in enumerate(lines):
             console.print(f"  {title if place == 0 else '':<8} {line}")
+
+
+def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
+    console.print(
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')} of "
+        f"{plural(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
+        f"{' with corrupted prompts' if summary.method == 'mediate' else ''}"
+    )
+    for word, heads in zip(("helps", "hurts"), summary.strongest(_NAMED), strict=True):
+        texts = [f"{each.head} {each.effect:+.3f}{_error(each.error)}" for each in heads]
+        lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
+        for number, line in enumerate(lines):
+            console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
+    whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
+    console.print(f"  {whole}: {summary.whole:+.2f} {unit}")
+    if summary.corruption is not None:
+        console.print(f"  {summary.corruption}")
+    if summary.completeness_error is not None:
+        console.print(
+            f"  the effects sum to {summary.sum:+.2f}, completeness error "
+            f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"
+        )
+    for doubt in summary.doubts:
+        console.print(f"  [yellow]doubtful[/]: {escape(doubt.text)}")
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f" ± {value:.3f}"

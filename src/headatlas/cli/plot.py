@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from headatlas.core import IMPLEMENTS
+
 __all__ = ["plot"]
 
-_OF_TASKS = (
-    "agreement", "score", "trajectories", "distributions", "profile", "contrast", "effects", "ablation",
-    "sufficiency", "stability", "imported",
-)  # fmt: skip
+#: option of a figure -> flag, where it is another word
+_FLAGS = {"tasks": "task", "heads": "head", "relations": "relation"}
 
 
 def plot(
@@ -39,13 +39,16 @@ def plot(
         list[str] | None, typer.Option("--relation", "-r", help="For relations, dynamic: only these.")
     ] = None,
     direction: Annotated[
-        str | None, typer.Option(help="For categories, relations: promote, suppress or both.")
+        str | None, typer.Option(help="For categories, relations, dynamic: promote, suppress or both.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="For categories (0.15), agreement, stability: the score that counts.")
+        float | None,
+        typer.Option(help=f"For categories ({IMPLEMENTS:g}), agreement, stability: the score that counts."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
-    colours: Annotated[str, typer.Option(help="paper, or safe for colour-blind readers.")] = "paper",
+    colours: Annotated[
+        str | None, typer.Option(help="paper (default), or safe for colour-blind readers.")
+    ] = None,
     form: Annotated[str | None, typer.Option("--format", help="png (default), pdf or svg.")] = None,
     out: Annotated[
         str | None,
@@ -58,36 +61,30 @@ def plot(
 ) -> None:
     """Draw a figure: by default the Always/Any maps of all tasks."""
     from headatlas import RequestError, open_atlas
-    from headatlas.atlas import slug
-    from headatlas.figure import KINDS, FigureOptions, draw_figure, save_figure
+    from headatlas.core import slug
+    from headatlas.figure import FIGURES, draw_figure, save_figure
 
-    for name, value, wanted in (
-        ("score", score, ("score",)),
-        ("over", over, ("score",)),
-        ("head", head, ("trajectories",)),
-        ("relation", relation, ("relations", "dynamic")),
-        ("direction", direction, ("categories", "relations", "dynamic")),
-        ("threshold", threshold, ("categories", "agreement", "stability")),
-        ("task", task, _OF_TASKS),
-    ):
-        if value not in (None, []) and kind in KINDS and kind not in wanted:
-            raise RequestError(f"--{name} is for --kind {', '.join(wanted)}; {kind} has no use for it.")
+    given = {
+        "tasks": task,
+        "score": score,
+        "over": over,
+        "heads": head,
+        "relations": relation,
+        "direction": direction,
+        "threshold": threshold,
+        "label": label,
+        "colours": colours,
+    }
+    options = {name: value for name, value in given.items() if value not in (None, [])}
+    for name in options:
+        if name not in FIGURES[kind].options:
+            kinds = ", ".join(other.name for other in FIGURES.values() if name in other.options)
+            raise RequestError(f"--{_FLAGS.get(name, name)} is for --kind {kinds}; {kind} has no use for it.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
-    options = FigureOptions(
-        tasks=tuple(task) if task else None,
-        score=score or "facilitation",
-        over=over or "mean",
-        label=label,
-        colours=colours,
-        heads=tuple(head) if head else None,
-        relations=tuple(relation) if relation else None,
-        direction=direction or "promote",
-        threshold=threshold,
-    )
     asked = [kind, *(word for word in (score, over, direction) if word)]
     asked += [f"{threshold:g}"] if threshold is not None else []
     asked += [slug(name) for name in (*(task or ()), *(relation or ()))]
     path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
-    figure = draw_figure(open_atlas(folder), kind, options)
+    figure = draw_figure(open_atlas(folder), kind, **options)
     typer.echo(str(save_figure(figure, path)))

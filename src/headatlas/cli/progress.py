@@ -22,24 +22,19 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from headatlas.core import Event, Loaded, Note, Update, Workers
+from headatlas.core import Event, Loaded, Note, Update, Workers, plural
 
 if TYPE_CHECKING:
     from rich.status import Status
 
     from headatlas.run import Ray
 
-__all__ = ["ShownProgress", "counted", "saved_in", "spinner"]
+__all__ = ["ShownProgress", "saved_in", "spinner"]
 
 #: columns of a terminal on which all that a bar can say has its place
 _WIDE = 108
 #: seconds between two lines where there is no terminal
 _EVERY = 60
-
-
-def counted(number: int, thing: str) -> str:
-    """ "1 seed", "3 seeds"."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def spinner(text: str) -> AbstractContextManager[object]:
@@ -187,7 +182,7 @@ class ShownProgress:
         if event.loss is not None:
             if event.done == event.total:
                 loss = f"loss {event.loss:.3f}"
-                self._console.print(f"{escape(title)}: {counted(event.total, 'update')}, {loss}")
+                self._console.print(f"{escape(title)}: {plural(event.total, 'update')}, {loss}")
         elif is_new:
             self._began = self._said = now
             if not event.subject:  # fits say so when they are done
@@ -204,7 +199,7 @@ class ShownProgress:
         counts = event.done, event.total
         if not self._live:
             if not self._quiet and counts != self._counts:
-                self._console.print(f"{event.done} of {counted(event.total, 'step')} done")
+                self._console.print(f"{event.done} of {plural(event.total, 'step')} done")
             self._counts = counts
             return
         if self._all is None or self._counts[1] != event.total:

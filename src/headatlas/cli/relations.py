@@ -29,19 +29,17 @@ from headatlas.cli.options import (
     recalling_model,
     require_destination,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
-from headatlas.core import RequestError, escape_unprintable
+from headatlas.core import IMPLEMENTS, RequestError, escape_unprintable, plural
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from headatlas import Atlas, Ray
+    from headatlas.atlas import RelationSummary
     from headatlas.request import RelationsRequest
 
-__all__ = ["relations", "show_relations"]
+__all__ = ["relations", "show_relations", "show_summaries"]
 
-_BEST = 3
 #: columns of a terminal that has room for all of them
 _WIDE = 82
 
@@ -126,28 +124,29 @@ def show_relations(
 ) -> None:
     """Carry out the request with a bar, then say what came of it; `name_left_out` lists the pairs that no
     score is made of."""
+    from headatlas.atlas import count_categories, summarize_relations
     from headatlas.run import execute
 
     console = Console(soft_wrap=True, highlight=False)
-    wanted, about = request.relations, counted(len(request.relations), "relation")
+    about = plural(len(request.relations), "relation")
     progress = ShownProgress(
         as_json, goes_on, out=saved_in(out, executor), about=about, model=request.model.source
     )
     with progress:
         atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
-    scores = atlas.relation_scores().sel(relation=[one.name for one in wanted])
+    summaries = summarize_relations(atlas, [relation.name for relation in request.relations])
     if as_json:
-        rows = _rows(scores, atlas)
+        rows = [summary.to_json() for summary in summaries]
         if name_left_out:
             rows = [{**row, "left_out_pairs": atlas.left_out_pairs(row["relation"])} for row in rows]
-        found = {"atlas": out, "relations": rows, "heads": _counts(atlas)}
+        found = {"atlas": out, "relations": rows, "heads": count_categories(atlas)}
         typer.echo(json.dumps({**found, "causal": atlas.causal_checks()}))
         return
-    _show(console, scores, atlas)
-    _show_left_out(console, _rows(scores, atlas), atlas, name_left_out)
+    show_summaries(console, atlas, summaries)
+    _show_left_out(console, summaries, atlas, name_left_out)
     for check in atlas.causal_checks():
         _show_causal(console, check)
-    best = next((one["head"] for row in _rows(scores, atlas) for one in row["promote"]), None)
+    best = next((head for summary in summaries for head, _ in summary.best["promote"]), None)
     if best is not None:
         where = escape(out)
         console.print(
@@ -156,57 +155,17 @@ def show_relations(
         )
 
 
-def _rows(scores: xr.DataArray, atlas: Atlas) -> list[dict[str, Any]]:
-    """One relation each: how it was measured, the pairs left out for each reason, its best heads."""
-    import numpy as np
-
-    found = []
-    for name in scores.relation.values:
-        one = scores.sel(relation=name)
-        best = {}
-        for direction in ("promote", "suppress"):
-            values = np.nan_to_num(one.sel(direction=direction).values, nan=-1.0)
-            order = np.argsort(-values, axis=None, kind="stable")[:_BEST]
-            places = [np.unravel_index(place, values.shape) for place in order]
-            best[direction] = [
-                {"head": f"L{layer}H{head}", "score": round(float(values[layer, head]), 4)}
-                for layer, head in places
-                if values[layer, head] > 0
-            ]
-        keys = ("category", "kind", "pairs", "single", "listed", "k", "source")
-        about = {key: one[key].item() for key in keys}
-        left_out = {reason: len(pairs) for reason, pairs in atlas.left_out_pairs(str(name)).items()}
-        found.append({"relation": str(name), **about, "left_out": left_out, **best})
-    return found
-
-
-def _counts(atlas: Atlas) -> dict[str, dict[str, int]]:
-    """direction -> category (or "2 categories", …) -> heads."""
-    from headatlas.atlas import categories, category_words, relations_of_one_origin
-
-    scores, _ = relations_of_one_origin(atlas)
-    if not scores.sizes["relation"]:
-        return {}
-    by_category = categories(scores)
-    found: dict[str, dict[str, int]] = {}
-    for direction in ("promote", "suppress"):
-        words = category_words(by_category, direction).values.ravel().tolist()
-        order = sorted(set(words) - {""}, key=lambda word: (word[0].isdigit(), word))
-        found[direction] = {word: words.count(word) for word in order}
-    return found
-
-
 def _before_category(word: str) -> str:
     """ "3 knowledge", "2 in 2 categories"; "14 of category other", as "14 other" would mean other heads."""
     return "in " if word[0].isdigit() else "of category " if word == "other" else ""
 
 
-def _show_left_out(console: Console, rows: list[dict[str, Any]], atlas: Atlas, by_name: bool) -> None:
+def _show_left_out(console: Console, summaries: list[RelationSummary], atlas: Atlas, by_name: bool) -> None:
     """How many pairs of which relations were left out for which reason; their words if asked for."""
     counts: dict[str, list[str]] = {}
-    for row in rows:
-        for reason, count in row["left_out"].items():
-            counts.setdefault(reason, []).append(f"{row['relation']} {count:,}")
+    for summary in summaries:
+        for reason, count in summary.left_out.items():
+            counts.setdefault(reason, []).append(f"{summary.relation} {count:,}")
     if not counts:
         return
     hint = "" if by_name else " (--left-out names them)"
@@ -214,10 +173,10 @@ def _show_left_out(console: Console, rows: list[dict[str, Any]], atlas: Atlas, b
     for reason, relations_with_counts in counts.items():
         line = f"  {reason}: {', '.join(relations_with_counts)}"
         console.print(f"[dim]{escape(escape_unprintable(line))}[/]")
-    for row in rows if by_name else ():
-        for reason, pairs in atlas.left_out_pairs(row["relation"]).items():
+    for summary in summaries if by_name else ():
+        for reason, pairs in atlas.left_out_pairs(summary.relation).items():
             words = "; ".join(f"{source} → {target}" for source, target in pairs)
-            line = f"  {row['relation']}, {reason} ({len(pairs):,}): {words}"
+            line = f"  {summary.relation}, {reason} ({len(pairs):,}): {words}"
             console.print(escape(escape_unprintable(line)))
 
 
@@ -226,7 +185,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     import numpy as np
 
     title = (
-        f"\n[bold]{escape(check['relation'])}[/], accuracy on {counted(check['questions'], 'question')} with "
+        f"\n[bold]{escape(check['relation'])}[/], accuracy on {plural(check['questions'], 'question')} with "
         "heads off:"
     )
     console.print(title)
@@ -237,7 +196,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         table.add_column(str(step), justify="right")
     rows = {
         "  its top heads": check["top"],
-        f"  random heads ({counted(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
+        f"  random heads ({plural(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
     if not check["controls"]:
@@ -249,7 +208,10 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     show_table(console, table)
 
 
-def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
+def show_summaries(console: Console, atlas: Atlas, summaries: list[RelationSummary]) -> None:
+    """The best heads of each relation, then how many heads have which category."""
+    from headatlas.atlas import count_categories
+
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
     table.add_column("relation", no_wrap=True)
     for column in ("pairs", "k"):
@@ -258,32 +220,35 @@ def _show(console: Console, scores: xr.DataArray, atlas: Atlas) -> None:
     table.add_column("suppress", no_wrap=True)
     marks = set()
     category = None
-    rows = _rows(scores, atlas)
-    for row in rows:
-        if row["category"] != category:
-            category = row["category"]
+    for summary in summaries:
+        if summary.category != category:
+            category = summary.category
             table.add_row(f"[bold]{escape(category)}[/]")
-        mark = {"static": "", "multi-token": "*", "none": "†"}[row["kind"]]
+        mark = {"static": "", "multi-token": "*", "none": "†"}[summary.kind]
         marks.add(mark)
         best = {
-            side: "  ".join(f"{one['head']} {one['score']:.2f}" for one in row[side][:count])
-            for side, count in (("promote", _BEST if console.width >= _WIDE else _BEST - 1), ("suppress", 1))
+            side: "  ".join(f"{head} {score:.2f}" for head, score in summary.best[side][:count])
+            for side, count in (("promote", 3 if console.width >= _WIDE else 2), ("suppress", 1))
         }
-        if row["kind"] == "none":
-            best = {"promote": f"[dim]not measurable (n = {row['single']})[/]", "suppress": ""}
-        pairs = f"{row['pairs']}{mark}/{row['listed']}"
-        name = f"  {escape(row['relation'])}"
-        table.add_row(name, pairs, str(row["k"]), best["promote"], best["suppress"])
+        if summary.kind == "none":
+            best = {"promote": f"[dim]not measurable (n = {summary.single})[/]", "suppress": ""}
+        pairs = f"{summary.pairs}{mark}/{summary.listed}"
+        name = f"  {escape(summary.relation)}"
+        table.add_row(name, pairs, str(summary.k), best["promote"], best["suppress"])
     show_table(console, table)
     if "*" in marks:
-        few = [f"{row['relation']} (n = {row['single']})" for row in rows if row["kind"] == "multi-token"]
+        few = [
+            f"{summary.relation} (n = {summary.single})"
+            for summary in summaries
+            if summary.kind == "multi-token"
+        ]
         names = escape(", ".join(few))
         console.print(f"[dim]* not measurable from weights with this tokenizer, scored in texts: {names}[/]")
     if "†" in marks:
         console.print("[dim]† not measurable with this tokenizer[/]")
-    others = len(atlas.relations) - len(rows)
+    others = len(atlas.relations) - len(summaries)
     if others > 0:
-        console.print(f"[dim]with the {counted(others, 'relation')} that the atlas had before:[/]")
-    for direction, counts in _counts(atlas).items():
+        console.print(f"[dim]with the {plural(others, 'relation')} that the atlas had before:[/]")
+    for direction, counts in count_categories(atlas).items():
         words = ", ".join(f"{count} {_before_category(word)}{word}" for word, count in counts.items())
-        console.print(f"heads that {direction} a relation (score ≥ 0.15): {words or 'none'}")
+        console.print(f"heads that {direction} a relation (score ≥ {IMPLEMENTS:g}): {words or 'none'}")

@@ -26,12 +26,13 @@ from headatlas.cli.options import (
     load_options,
     recalling_model,
 )
-from headatlas.cli.progress import ShownProgress, counted, saved_in
+from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
+from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas
-    from headatlas.atlas import Validation
+    from headatlas.atlas import Stability, Validation
 
 __all__ = ["validate"]
 
@@ -88,7 +89,7 @@ def validate(
     with recalling_model(model, request.model.source, "--model"), progress:
         atlas = execute(request, folder, resume=True, executor=elsewhere, progress=progress)
     if as_json:
-        typer.echo(json.dumps({"atlas": folder, "tasks": {name: _said(atlas, name) for name in names}}))
+        typer.echo(json.dumps({"atlas": folder, "tasks": {name: _to_json(atlas, name) for name in names}}))
         return
     console = Console(soft_wrap=True, highlight=False)
     for name in names:
@@ -99,41 +100,19 @@ def validate(
     )
 
 
-def _said(atlas: Atlas, name: str) -> dict[str, Any]:
-    from headatlas.atlas import by_seeds, validation_doubts
-
-    check = atlas.validation(name)
-    curves = check.ablation()
+def _to_json(atlas: Atlas, name: str) -> dict[str, Any]:
+    data = atlas.validation(name).to_json()
+    doubts = [doubt.to_json() for doubt in atlas.doubts(name, "validation")]
     return {
-        "items": check.items,
-        "doubts": [doubt.to_json() for doubt in validation_doubts(atlas, name)],
-        "groups": check.independent,
-        "gap": {"nats": check.gap.mean, "low": check.gap.low, "high": check.gap.high},
-        "normalized": check.is_normalized,
-        "why_not_normalized": check.why_not_normalized() or None,
-        "intervals": check.interval_words() or None,
-        "methods": check.records(),
-        "shares": check.shares.tolist(),
-        **{
-            side: {method: check.curve(method, side).tolist() for method in check.named()}
-            if check.is_normalized
-            else None
-            for side in ("keep", "drop")
-        },
-        **{
-            f"{side}_nats": {method: check.gain(method, side).tolist() for method in check.named()}
-            for side in ("keep", "drop")
-        },
-        "ablation": {
-            str(order): curves["change"].sel(order=order).values.tolist() for order in curves.order.values
-        },
-        "random": {part: curves[part].values.tolist() for part in ("low", "middle", "high")},
-        "seeds": json.loads(by_seeds(atlas.scores(name)).to_json(orient="records")),
+        "items": data["items"],
+        "doubts": doubts,
+        **data,
+        "seeds": atlas.stability(name).to_json()["seeds"],
     }
 
 
 def _show(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import SUFFICIENCY_WORDS, validation_doubts
+    from headatlas.atlas import SUFFICIENCY_WORDS
 
     check = atlas.validation(name)
     console.print(
@@ -143,8 +122,8 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
     for words in filter(None, (*SUFFICIENCY_WORDS, check.interval_words())):
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
-    _show_stability(console, atlas, name)
-    for doubt in validation_doubts(atlas, name):
+    _show_stability(console, atlas.stability(name))
+    for doubt in atlas.doubts(name, "validation"):
         console.print(f"  [yellow]note:[/] {escape(doubt.text)}")
 
 
@@ -190,11 +169,8 @@ def _show_ablation(console: Console, check: Validation) -> None:
     show_table(console, table)
 
 
-def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import HALVES, by_seeds, half_overlap, retest
-
-    scores = atlas.scores(name)
-    by_number = by_seeds(scores)
+def _show_stability(console: Console, stability: Stability) -> None:
+    by_number = stability.by_seeds
     most = len(by_number)
     if most > 1:
         table = _table("  seeds", "facilitate in all, any", "agree with as many others (ranks)")
@@ -205,16 +181,14 @@ def _show_stability(console: Console, atlas: Atlas, name: str) -> None:
             table.add_row(f"  {count}", ", ".join(shares), "" if isnan(other) else f"{other:.2f}")
         console.print()
         show_table(console, table)
-    again = half_overlap(scores)
-    if again is not None:
+    halves, retest = stability.halves, stability.retest
+    if halves is not None:
         console.print(
-            f"  facilitating heads of disjoint sets of {counted(again.seeds, 'seed')}: Jaccard index "
-            f"{again.jaccard:.2f}, {again.chance:.2f} by chance"
+            f"  facilitating heads of disjoint sets of {plural(halves.seeds, 'seed')}: Jaccard index "
+            f"{halves.jaccard:.2f}, {halves.chance:.2f} by chance"
         )
-    halves = [atlas.scores(name, half) for half in HALVES if atlas.seeds(name, half)]
-    if len(halves) == len(HALVES):
-        other = retest(halves[0], halves[1])
+    if retest is not None:
         console.print(
-            f"  fitted anew on two halves of the items: facilitation correlates {other['facilitation']:.2f}, "
-            f"interference {other['interference']:.2f}"
+            "  fitted anew on two halves of the items: facilitation correlates "
+            f"{retest['facilitation']:.2f}, interference {retest['interference']:.2f}"
         )

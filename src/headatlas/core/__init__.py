@@ -1,6 +1,6 @@
 """Words that every room shares: errors, axes, heads, provenance. Imports no other room."""
 
-from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, ROLES
+from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, IMPLEMENTS, ROLES, THRESHOLD
 from headatlas.core.errors import (
     AtlasError,
     FitError,
@@ -14,9 +14,10 @@ from headatlas.core.errors import (
     TaskError,
     UnknownNameError,
 )
-from headatlas.core.files import as_others_are
-from headatlas.core.head import Head
-from headatlas.core.methods import EFFECT_METHODS, IMPORTED, METHODS, NOT_IMPORTED, method_named
+from headatlas.core.files import slug, staged_folder, write_whole, writing
+from headatlas.core.head import Head, ranked
+from headatlas.core.identity import difference, identity_of
+from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.progress import (
@@ -29,8 +30,14 @@ from headatlas.core.progress import (
     Workers,
     silent,
 )
-from headatlas.core.text import escape_unprintable, parse_json
-from headatlas.core.words import relation_words, title_of
+from headatlas.core.text import (
+    escape_unprintable,
+    first_line,
+    parse_json,
+    plural,
+    relation_words,
+    title_of,
+)
 
 __all__ = [
     "AXES",
@@ -38,10 +45,11 @@ __all__ = [
     "DIRECTIONS",
     "EFFECT_METHODS",
     "FITS",
+    "IMPLEMENTS",
     "IMPORTED",
-    "METHODS",
     "NOT_IMPORTED",
     "ROLES",
+    "THRESHOLD",
     "AtlasError",
     "Event",
     "FitError",
@@ -63,14 +71,22 @@ __all__ = [
     "Update",
     "Worker",
     "Workers",
-    "as_others_are",
+    "difference",
     "escape_unprintable",
+    "first_line",
+    "identity_of",
     "method_named",
     "parse_json",
+    "plural",
+    "ranked",
     "relation_words",
     "require_path",
     "require_share",
     "require_whole",
     "silent",
+    "slug",
+    "staged_folder",
     "title_of",
+    "write_whole",
+    "writing",
 ]

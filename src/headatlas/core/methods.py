@@ -1,21 +1,18 @@
-"""The ways to ask what heads do to a task, by name."""
+"""Names of methods that an atlas must know without the code that declares them (`headatlas.method`)."""
 
 from __future__ import annotations
 
-from headatlas.core.errors import UnknownNameError
+__all__ = ["EFFECT_METHODS", "IMPORTED", "NOT_IMPORTED", "method_named"]
 
-__all__ = ["EFFECT_METHODS", "IMPORTED", "METHODS", "NOT_IMPORTED", "method_named"]
-
-#: methods that give one number per head, its effect on the loss; and what it is, in words
-EFFECT_METHODS = {
-    "ablate-zero": "loss without the head, less loss with it",
-    "ablate-mean": "the head's mean output in its place",
-    "ablate-resample": "its output on another item in its place",
-    "attribute-gradient": "slope of the loss at the open gate",
-    "attribute-integrated": "slopes on the way from all gates shut to all open",
-    "mediate": "what its clean output brings back after a corrupted prompt",
-}
-METHODS = ("gating", *EFFECT_METHODS)
+#: built-in methods that give one number per head, in the order in which they are shown
+EFFECT_METHODS = (
+    "ablate-zero",
+    "ablate-mean",
+    "ablate-resample",
+    "attribute-gradient",
+    "attribute-integrated",
+    "mediate",
+)
 #: the method of a score that was made elsewhere, in a way that only its author knows
 IMPORTED = "imported"
 #: what is said of a head for which nothing was imported
@@ -24,9 +21,5 @@ _SHORT = {"ablate": "ablate-zero", "attribute": "attribute-gradient"}
 
 
 def method_named(name: str) -> str:
-    """The method of that name; `ablate` and `attribute` are short for the plainest of their kind."""
-    if name in METHODS:
-        return name
-    if name in _SHORT:
-        return _SHORT[name]
-    raise UnknownNameError("method", name, METHODS)
+    """The full name of a method; `ablate` and `attribute` are short for the plainest of their kind."""
+    return _SHORT.get(name, name)

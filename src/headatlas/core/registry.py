@@ -26,14 +26,14 @@ _Value = TypeVar("_Value")
 
 
 class Registry(Mapping[str, _Value], Generic[_Value]):
-    """The values of one kind by name: those of the modules of `package` in the order of `first`, then the
-    others by name, then those of plugins.
+    """The values of one kind by name: those of the modules of `package` (if there is one) in the order of
+    `first`, then the others by name, then those of plugins.
 
     Modules are imported when the registry is first used. A value has a `name` and may have `aliases`.
     """
 
     def __init__(
-        self, what: str, of: type[_Value], package: str, group: str, first: Iterable[str] = ()
+        self, what: str, of: type[_Value], package: str | None, group: str, first: Iterable[str] = ()
     ) -> None:
         self.what, self.of, self.package, self.group = what, of, package, group
         self._first = tuple(first)
@@ -56,6 +56,8 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
         return values
 
     def _built_in(self) -> Iterator[tuple[str, _Value]]:
+        if self.package is None:
+            return
         for module in iter_modules(import_module(self.package).__path__):
             if not module.ispkg:
                 name = f"{self.package}.{module.name}"

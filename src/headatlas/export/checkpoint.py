@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from headatlas.atlas import Atlas
+from headatlas.atlas.selection import choose_gates
 from headatlas.core import RequestError, UnknownNameError, require_share, require_whole
 from headatlas.export.checkpoint_card import Exported
 from headatlas.export.format import ExportFormat, ExportRequest
-from headatlas.export.selection import choose_gates
 from headatlas.task import Task
 
 __all__ = ["GATES", "PROVIDES", "CheckpointOptions", "export_model"]

@@ -1,27 +1,61 @@
-"""Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch."""
+"""Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch.
 
-from headatlas.figure.agreement_map import draw_agreement, draw_key, plot_agreement
-from headatlas.figure.category_map import draw_categories, plot_categories
-from headatlas.figure.comparison_map import plot_comparison
-from headatlas.figure.dynamic_scatter import draw_dynamic, plot_dynamic
-from headatlas.figure.effect_maps import draw_effects, plot_effects
-from headatlas.figure.faithfulness import draw_ablation, draw_sufficiency, plot_ablation, plot_sufficiency
-from headatlas.figure.gate_trajectories import draw_trajectory, example_heads, plot_trajectories
-from headatlas.figure.imported_map import plot_imported
-from headatlas.figure.kind import KINDS, FigureOptions, draw_figure
-from headatlas.figure.layer_profile import draw_layer_profile, plot_layer_profile
-from headatlas.figure.palette import PALETTES, Palette, palette_of
-from headatlas.figure.relation_maps import plot_relations, relation_title
-from headatlas.figure.save import FORMATS, save_figure
-from headatlas.figure.score_histograms import draw_distribution, plot_distributions
-from headatlas.figure.score_map import draw_score, plot_contrasts, plot_score, plot_scores, score_of
-from headatlas.figure.seed_curves import plot_stability
+Names are loaded on first use, and matplotlib with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headatlas.core.registry import lazy_exports
+
+if TYPE_CHECKING:
+    from headatlas.figure.agreement_map import draw_agreement, draw_key, plot_agreement
+    from headatlas.figure.category_map import draw_categories, plot_categories
+    from headatlas.figure.comparison_map import plot_comparison
+    from headatlas.figure.dynamic_scatter import draw_dynamic, plot_dynamic
+    from headatlas.figure.effect_maps import draw_effects, plot_effects
+    from headatlas.figure.faithfulness import (
+        draw_ablation,
+        draw_sufficiency,
+        plot_ablation,
+        plot_sufficiency,
+    )
+    from headatlas.figure.gate_trajectories import draw_trajectory, example_heads, plot_trajectories
+    from headatlas.figure.imported_map import plot_imported
+    from headatlas.figure.kind import FIGURES, FigureKind, draw_figure
+    from headatlas.figure.layer_profile import draw_layer_profile, plot_layer_profile
+    from headatlas.figure.palette import PALETTES, Palette, palette_of
+    from headatlas.figure.relation_maps import plot_relations, relation_title
+    from headatlas.figure.save import FORMATS, save_figure
+    from headatlas.figure.score_histograms import draw_distribution, plot_distributions
+    from headatlas.figure.score_map import draw_score, plot_contrasts, plot_scores, score_of
+    from headatlas.figure.seed_curves import plot_stability
+
+_NAMES = {
+    "agreement_map": ["draw_agreement", "draw_key", "plot_agreement"],
+    "category_map": ["draw_categories", "plot_categories"],
+    "comparison_map": ["plot_comparison"],
+    "dynamic_scatter": ["draw_dynamic", "plot_dynamic"],
+    "effect_maps": ["draw_effects", "plot_effects"],
+    "faithfulness": ["draw_ablation", "draw_sufficiency", "plot_ablation", "plot_sufficiency"],
+    "gate_trajectories": ["draw_trajectory", "example_heads", "plot_trajectories"],
+    "imported_map": ["plot_imported"],
+    "kind": ["FIGURES", "FigureKind", "draw_figure"],
+    "layer_profile": ["draw_layer_profile", "plot_layer_profile"],
+    "palette": ["PALETTES", "Palette", "palette_of"],
+    "relation_maps": ["plot_relations", "relation_title"],
+    "save": ["FORMATS", "save_figure"],
+    "score_histograms": ["draw_distribution", "plot_distributions"],
+    "score_map": ["draw_score", "plot_contrasts", "plot_scores", "score_of"],
+    "seed_curves": ["plot_stability"],
+}
 
 __all__ = [
+    "FIGURES",
     "FORMATS",
-    "KINDS",
     "PALETTES",
-    "FigureOptions",
+    "FigureKind",
     "Palette",
     "draw_ablation",
     "draw_agreement",
@@ -48,7 +82,6 @@ __all__ = [
     "plot_imported",
     "plot_layer_profile",
     "plot_relations",
-    "plot_score",
     "plot_scores",
     "plot_stability",
     "plot_sufficiency",
@@ -57,3 +90,7 @@ __all__ = [
     "save_figure",
     "score_of",
 ]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
+)

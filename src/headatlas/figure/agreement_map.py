@@ -15,12 +15,12 @@ from matplotlib.patches import Rectangle
 from headatlas.atlas import Atlas, require_atlas
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.headers import fit_headers
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    add_label,
-    add_outer_labels,
     check_threshold,
     hatch_holes,
     map_axes,
@@ -54,28 +54,21 @@ def plot_agreement(
     atlas = require_atlas(atlas)
     names = tasks_of(atlas, tasks)
     palette_of(colours)
-    maps = [(atlas.always(task), atlas.any(task)) for task in names]
+    maps = [scores for task in names for scores in (atlas.always(task), atlas.any(task))]
     texts = [f"{title_of(task)} ({word})" for task in names for word in ("Always", "Any")]
     foot = Foot.of((), doubt_caption(atlas, names), width)
-    bottom = 0.28 + foot.height
-    sheet = Sheet(rows=len(names), columns=2, width=width, left=0.34, right=_KEY_COLUMN, bottom=bottom)
-    headers = fit_headers(texts, sheet.panel_width)
-    beside = headers.lines == 1
+    sheet = Sheet(2, width, left=0.34, right=_KEY_COLUMN)
+    beside = fit_headers(texts, sheet.panel_width).lines == 1
     if not beside:  # long names: the key goes below, which leaves them more room
-        sheet = replace(sheet, right=0.04, bottom=sheet.bottom + _KEY_ROW)
-        headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, len(names)))
-    for (row, column), ax in np.ndenumerate(axes):
-        at_edge = {"left": column == 0, "bottom": row == len(names) - 1}
-        draw_agreement(maps[row][column], ax=ax, colours=colours, threshold=threshold, **at_edge)
-        add_header(ax, headers.texts[2 * row + column], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height + (0 if beside else _KEY_ROW))
-    add_label(figure, label)
-    hole = bool(maps[0][0]["facilitation"].isnull().any())
-    key = _add_key(figure, axes, beside=beside, hole=hole, lift=foot.height)
+        sheet = replace(sheet, right=0.04)
+    above_foot = 0 if beside else _KEY_ROW
+    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape), above_foot=above_foot)
+    for ax, edge, scores in zip(grid.panels, grid.edges, maps, strict=True):
+        draw_agreement(scores, ax=ax, colours=colours, threshold=threshold, **edge)
+    figure = grid.finish(x="Head", y="Layer", label=label)
+    hole = bool(maps[0]["facilitation"].isnull().any())
+    key = _add_key(figure, grid.axes, beside=beside, hole=hole, lift=foot.height)
     draw_key(key, colours=colours, threshold=threshold)
-    foot.draw(figure)
     return figure
 
 
@@ -163,3 +156,14 @@ def _cut(values: np.ndarray, threshold: float | None) -> np.ndarray:
     if threshold is None:
         return np.asarray(values, dtype=float)
     return np.where(np.isnan(values), np.nan, values >= check_threshold(threshold))
+
+
+PROVIDES = [
+    FigureKind(
+        "agreement",
+        "facilitation and interference in all seeds (Always) and in any seed",
+        plot_agreement,
+        frozenset({"tasks", "threshold", "label", "colours"}),
+        missing=refusal_of(tasks_of),
+    )
+]

@@ -17,13 +17,12 @@ from matplotlib.patches import Patch
 from headatlas.atlas import IMPLEMENTS, Atlas, categories, category_words
 from headatlas.core import IMPORTED, NOT_IMPORTED, title_of
 from headatlas.figure.footer import Foot, entry
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import heads_of, hole_legend
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    add_label,
-    add_outer_labels,
     check_threshold,
     columns_of,
     map_axes,
@@ -92,29 +91,19 @@ def plot_categories(
         *notes_of(scores),
         *_left_out(scores, known),
     ]
-    sheet = Sheet(1, 1, width, left=0.34, right=0.04, bottom=0.28)
+    sheet = Sheet(1, width, left=0.34, right=0.04)
     layers, heads = atlas.spec.shape
     columns = columns_of(len(maps), sheet, float(np.clip(layers * _CELL, _NARROWEST, _WIDEST)))
     rows = -(-len(maps) // columns)
     sheet = replace(sheet, rows=rows, columns=columns)
     texts = [f"{title}{in_header}" for title in ("All Categories", *map(title_of, names))]
-    headers = fit_headers(texts, sheet.panel_width)
-    height = map_height((heads, layers), sheet.panel_width, rows)
+    height = map_height((heads, layers))(sheet)
     free = (sheet.panel_width, height) if len(maps) < rows * columns else None
     foot = Foot.of([*_legend(counts, names, colours), *holes], caption, width, free)
-    sheet = replace(sheet, header=headers.height, bottom=sheet.bottom + foot.height)
-    figure, axes = sheet.build(height)
-    for place, ax in enumerate(axes.flat):
-        if place >= len(maps):
-            ax.remove()
-            continue
-        at_edge = {"left": place % columns == 0, "bottom": place + columns >= len(maps)}
-        draw_categories(maps[place], ax=ax, there=scored[place], known=names, colours=colours, **at_edge)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Layer", y="Head", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure, axes[-1, -1])
-    return figure
+    grid = lay_out(sheet, texts, foot, height)
+    for ax, edge, of_heads, is_scored in zip(grid.panels, grid.edges, maps, scored, strict=True):
+        draw_categories(of_heads, ax=ax, there=is_scored, known=names, colours=colours, **edge)
+    return grid.finish(x="Layer", y="Head", label=label)
 
 
 def _of_one_origin(scores: xr.DataArray) -> xr.DataArray:
@@ -165,3 +154,14 @@ def _legend(counts: Counter[str], names: Sequence[str], colours: str) -> list[Ar
         for word, colour in palette_of(colours).of_words(names).items()
         if counts[word] or not word.endswith(" categories")
     ]
+
+
+PROVIDES = [
+    FigureKind(
+        "categories",
+        "the heads of each category of relations",
+        plot_categories,
+        frozenset({"direction", "threshold", "label", "colours"}),
+        missing=refusal_of(lambda atlas: measured(atlas.relation_scores())),
+    )
+]

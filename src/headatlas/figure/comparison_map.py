@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
@@ -14,9 +12,9 @@ from matplotlib.lines import Line2D
 from headatlas.atlas import BINS, Atlas, Comparison, doubts
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height, plain_axes
+from headatlas.figure.panels import Sheet, map_axes, map_height, plain_axes
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["plot_comparison"]
@@ -61,11 +59,9 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
         *_doubts(one, other, found),
     ]
     foot = Foot.of((), caption, width)
-    sheet = Sheet(1, 3, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
-    headers = fit_headers([*_names(found), "Difference"], sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(map_height(one.spec.shape, sheet.panel_width, 1))
-    for place, (ax, values) in enumerate(zip(axes[0], maps, strict=True)):
+    sheet = Sheet(3, width, left=0.34, right=0.06)
+    grid = lay_out(sheet, [*_names(found), "Difference"], foot, map_height(one.spec.shape))
+    for place, (ax, edge, values) in enumerate(zip(grid.panels, grid.edges, maps, strict=True)):
         shown = np.ma.masked_invalid(values)
         layers, heads = shown.shape
         most = 2 if place == 2 else 1
@@ -73,12 +69,8 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
             shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
             aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
         )  # fmt: skip
-        map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=place == 0, bottom=True)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+        map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), **edge)
+    return grid.finish(x="Head", y="Layer", label=label)
 
 
 def _profiles(
@@ -97,23 +89,17 @@ def _profiles(
         for style, name in zip(styles, names, strict=True)
     ]
     foot = Foot.of(lines, caption, width)
-    sheet = Sheet(1, len(found.profiles), width, left=0.42, right=0.06, bottom=0.28 + foot.height)
-    headers = fit_headers([name.capitalize() for name in found.profiles], sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
+    sheet = Sheet(len(found.profiles), width, left=0.42, right=0.06)
+    grid = lay_out(sheet, [name.capitalize() for name in found.profiles], foot, _HEIGHT)
     top = max(0.2, np.ceil(5 * max(max(map(_largest, pair)) for pair in found.profiles.values())) / 5)
     middle = (np.arange(BINS) + 0.5) / BINS
-    for place, (ax, (score, pair)) in enumerate(zip(axes[0], found.profiles.items(), strict=True)):
+    for ax, edge, (score, pair) in zip(grid.panels, grid.edges, found.profiles.items(), strict=True):
         for style, values in zip(styles, pair, strict=True):
             ax.plot(middle, values, color=palette_of(colours).lines[score], linestyle=style, linewidth=1.2)
         ax.set(xlim=(0, 1), ylim=(0, top), xticks=(0, 0.5, 1), yticks=(0, top / 2, top))
         ax.set_yticklabels([f"{tick:g}" for tick in ax.get_yticks()])
-        plain_axes(ax, left=place == 0)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Relative depth", y="Mean over heads", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+        plain_axes(ax, **edge)
+    return grid.finish(x="Relative depth", y="Mean over heads", label=label)
 
 
 def _verdict(found: Comparison) -> list[str]:

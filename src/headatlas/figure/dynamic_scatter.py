@@ -16,9 +16,10 @@ from matplotlib.lines import Line2D
 from headatlas.atlas import Atlas
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.figure.footer import Foot, entry
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
+from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
 from headatlas.figure.relation_maps import BOTH, direction_of, imported_note, relations_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
@@ -37,7 +38,7 @@ def plot_dynamic(
     atlas: Atlas,
     relations: Sequence[str] | str | None = None,
     *,
-    kind: str | None = None,
+    dynamic: str | None = None,
     direction: str | None = "promote",
     label: str | None = None,
     colours: str = "paper",
@@ -45,26 +46,10 @@ def plot_dynamic(
 ) -> Figure:
     """Static score against dynamic score, a dot per head and relation that was measured from the weights.
 
-    `kind`: "forced" (the head's attention put onto the source), "attending" (left as it is), or None or
+    `dynamic`: "forced" (the head's attention put onto the source), "attending" (left as it is), or None or
     "both": a panel each, as far as the atlas has them.
     """
-    way = direction_of(direction)
-    static = relations_of(atlas, relations)
-    static = static.isel(relation=np.isin(static["kind"].values, ("static", "imported")))
-    if way is not None:
-        static = static.sel(direction=[way])
-    pairs = {}
-    for name, dynamic in _dynamic_scores(atlas, kind).items():
-        there = dynamic["relation"].values[dynamic.notnull().any(["direction", "layer", "head"]).values]
-        shared = [one for one in static["relation"].values if one in there]
-        if shared:
-            ways = static["direction"].values
-            pairs[name] = static.sel(relation=shared), dynamic.sel(relation=shared, direction=ways)
-    if not pairs:
-        raise RequestError(
-            "none of these relations was measured both from the weights and in texts; leave relations out "
-            "for all, or have more measured with 'headatlas relations … --dynamic'."
-        )
+    pairs = _pairs(atlas, relations, dynamic, direction)
     known = list(dict.fromkeys(str(name) for name in atlas.relation_scores()["category"].values))
     shown = {str(name) for one, _ in pairs.values() for name in one["category"].values}
     foot = Foot.of(
@@ -73,34 +58,59 @@ def plot_dynamic(
             f"A dot per head and relation{_WAYS[direction_of(direction)]}; r: Pearson. "
             f"{_FORCED if 'forced' in pairs else ''}".strip(),
             *_left_out(atlas, relations, pairs),
-            *imported_note(static),
+            *imported_note(_static(atlas, relations)),
         ],
         width,
     )
-    sheet = Sheet(1, len(pairs), width, left=0.42, right=0.06, bottom=0.28 + foot.height)
+    sheet = Sheet(len(pairs), width, left=0.42, right=0.06)
     indent = max(0, sheet.panel_width - _WIDEST) / 2 if len(pairs) == 1 else 0
     sheet = replace(sheet, left=sheet.left + indent, right=sheet.right + indent)
-    headers = fit_headers([DYNAMIC[name] for name in pairs], sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(sheet.panel_width)
+    grid = lay_out(sheet, [DYNAMIC[name] for name in pairs], foot, sheet.panel_width)
     most = max(float(np.nanmax(one)) for both in pairs.values() for one in both)
     top = min(1.0, max(0.2, np.ceil(most * 5) / 5))
-    for place, (ax, both) in enumerate(zip(axes[0], pairs.values(), strict=True)):
+    for ax, edge, both in zip(grid.panels, grid.edges, pairs.values(), strict=True):
         draw_dynamic(*both, ax=ax, known=known, colours=colours)
         low, high = -0.03 * top, 1.03 * top
         numbers = (0, top / 2, top)
         ax.set(xlim=(low, high), ylim=(low, high), xticks=numbers, yticks=numbers)
         ax.set_xticklabels([f"{number:g}" for number in numbers])
         ax.set_yticklabels([f"{number:g}" for number in numbers])
-        plain_axes(ax, left=place == 0)
+        plain_axes(ax, **edge)
         inward_numbers(ax)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(
-        figure, axes, x="Static score (weights)", y="Dynamic score (texts)", lift=foot.height, indent=indent
-    )
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+    return grid.finish(x="Static score (weights)", y="Dynamic score (texts)", label=label, indent=indent)
+
+
+def _static(atlas: Atlas, relations: Sequence[str] | str | None) -> xr.DataArray:
+    """Scores that were measured from the weights, or imported."""
+    scores = relations_of(atlas, relations)
+    return scores.isel(relation=np.isin(scores["kind"].values, ("static", "imported")))
+
+
+def _pairs(
+    atlas: Atlas,
+    relations: Sequence[str] | str | None = None,
+    dynamic: str | None = None,
+    direction: str | None = None,
+) -> dict[str, tuple[xr.DataArray, xr.DataArray]]:
+    """Kind of dynamic score -> static and dynamic scores of the relations that have both."""
+    way = direction_of(direction)
+    static = _static(atlas, relations)
+    if way is not None:
+        static = static.sel(direction=[way])
+    pairs = {}
+    for name, in_texts in _dynamic_scores(atlas, dynamic).items():
+        is_scored = in_texts.notnull().any(["direction", "layer", "head"]).values
+        scored = in_texts["relation"].values[is_scored]
+        shared = [relation for relation in static["relation"].values if relation in scored]
+        if shared:
+            ways = static["direction"].values
+            pairs[name] = static.sel(relation=shared), in_texts.sel(relation=shared, direction=ways)
+    if not pairs:
+        raise RequestError(
+            "none of these relations was measured both from the weights and in texts; leave relations out "
+            "for all, or have more measured with 'headatlas relations … --dynamic'."
+        )
+    return pairs
 
 
 def _left_out(
@@ -176,3 +186,14 @@ def _legend(names: Sequence[str], known: Sequence[str], colours: str) -> list[Ar
         Line2D([], [], color="black", linewidth=LINE_WIDTH, linestyle=(0, (4, 2)), label="equal scores")
     )
     return entries
+
+
+PROVIDES = [
+    FigureKind(
+        "dynamic",
+        "static relation scores against scores in texts",
+        plot_dynamic,
+        frozenset({"relations", "dynamic", "direction", "label", "colours"}),
+        missing=refusal_of(_pairs),
+    )
+]

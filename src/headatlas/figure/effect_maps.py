@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,11 @@ from matplotlib.figure import Figure
 from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, map_axes, map_height
+from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.method_look import method_label, method_unit
+from headatlas.figure.panels import Sheet, map_axes, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["draw_effects", "plot_effects", "scale_end"]
@@ -37,23 +38,20 @@ def plot_effects(
 ) -> Figure:
     """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
     atlas = require_atlas(atlas)
-    known = list(dict.fromkeys(name for _, name in atlas.runs if atlas.methods(name)))
-    wanted = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
-    for task in wanted:
-        if task not in known:
-            raise UnknownNameError("task in this atlas", task, known)
-    by_task = {task: atlas.methods(task) for task in wanted}
-    if not any(by_task.values()):
-        raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+    by_task = _methods_by_task(atlas, tasks)
+    wanted = list(by_task)
     columns = min(_COLUMNS, max(map(len, by_task.values())))
     maps: list[tuple[str, str] | None] = []
     for task, methods in by_task.items():  # each begins a row
         maps += [(task, method) for method in methods] + [None] * (-len(methods) % columns)
     caption = [
         "Blue: the task wants the head, red: it hurts the task; gating: facilitation less interference, the "
-        "others: nats of loss. Each panel has a scale of its own, to the ± in its header, beyond which the "
-        "strongest 2 % of heads lie.",
-        *[f"{title_of(task)}, {method}: {text}." for task, method, text in corruptions(atlas, wanted)],
+        f"others: nats of loss{_other_units(atlas, by_task)}. Each panel has a scale of its own, to the ± in "
+        "its header, beyond which the strongest 2 % of heads lie.",
+        *[
+            f"{title_of(task)}, {method_label(atlas, method)}: {text}."
+            for task, method, text in corruptions(atlas, wanted)
+        ],
         *doubt_caption(atlas, wanted, _doubts),
     ]
     drawn = [one for one in maps if one is not None]
@@ -62,24 +60,25 @@ def plot_effects(
         caption.append(f"Imported, not measured here: {'; '.join(map(', '.join, imported))}.")
     holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=bool(imported))
     foot = Foot.of(holes, caption, width)
-    rows = len(maps) // columns
-    sheet = Sheet(rows, columns, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
-    texts = [_header(atlas, *one) if one else "–" for one in maps]
-    headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
-    for place, ax in enumerate(axes.flat):
-        one = maps[place]
-        if one is None:
-            ax.remove()
-            continue
-        below = maps[place + columns] if place + columns < len(maps) else None
-        draw_effects(atlas.importance(*one), ax=ax, left=place % columns == 0, bottom=below is None)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+    texts = [_header(atlas, *one) if one else None for one in maps]
+    sheet = Sheet(columns, width, left=0.34, right=0.06)
+    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape))
+    for ax, edge, one in zip(grid.panels, grid.edges, drawn, strict=True):
+        draw_effects(atlas.importance(*one), ax=ax, **edge)
+    return grid.finish(x="Head", y="Layer", label=label)
+
+
+def _methods_by_task(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> dict[str, list[str]]:
+    """The methods of each task that was asked for, or of all."""
+    known = list(dict.fromkeys(name for _, name in atlas.runs if atlas.methods(name)))
+    wanted = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    for task in wanted:
+        if task not in known:
+            raise UnknownNameError("task in this atlas", task, known)
+    by_task = {task: atlas.methods(task) for task in wanted}
+    if not any(by_task.values()):
+        raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+    return by_task
 
 
 def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
@@ -91,9 +90,19 @@ def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
     return found
 
 
+def _other_units(atlas: Atlas, by_task: Mapping[str, Sequence[str]]) -> str:
+    """ "; entropy: bits": methods of plugins whose values are not in nats."""
+    methods = dict.fromkeys(method for methods in by_task.values() for method in methods)
+    units = {method: method_unit(atlas, method) for method in methods if method != "gating"}
+    return "".join(
+        f"; {method_label(atlas, method)}: {unit}" for method, unit in units.items() if unit != "nats"
+    )
+
+
 def _header(atlas: Atlas, task: str, method: str) -> str:
     most = scale_end(atlas.importance(task, method).values)
-    return f"{title_of(task)}\N{NO-BREAK SPACE}±{most:.2g}: {method}"  # the method in a line of its own
+    # the method in a line of its own
+    return f"{title_of(task)}\N{NO-BREAK SPACE}±{most:.2g}: {method_label(atlas, method)}"
 
 
 def scale_end(values: np.ndarray) -> float:
@@ -113,3 +122,14 @@ def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: b
     )  # fmt: skip
     map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
     return ax
+
+
+PROVIDES = [
+    FigureKind(
+        "effects",
+        "the effect of each head by every method",
+        plot_effects,
+        frozenset({"tasks", "label"}),
+        missing=refusal_of(_methods_by_task),
+    )
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -15,30 +14,21 @@ from matplotlib.patches import Patch
 from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
 from headatlas.core import RequestError, title_of
 from headatlas.figure.footer import Foot, count_by_task, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.method_look import method_label, method_looks
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
+from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
 from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style
 
 __all__ = ["draw_ablation", "draw_sufficiency", "plot_ablation", "plot_sufficiency"]
 
-#: gating stands out; the others differ in colour and dash, so that they can be told apart in grey as well
-_LOOKS: dict[str, tuple[str, str | tuple[int, tuple[int, ...]]]] = {
-    "gating": ("#000000", "-"),
-    "ablate-zero": ("#0072b2", "-"),
-    "ablate-mean": ("#0072b2", (0, (4, 2))),
-    "ablate-resample": ("#0072b2", (0, (1, 1))),
-    "attribute-gradient": ("#d55e00", (0, (4, 2))),
-    "attribute-integrated": ("#d55e00", "-"),
-    "mediate": ("#009e73", "-"),
-    "random": ("#999999", "-"),
-}
 _HEIGHT = 1.15  # inches
 _BAND = 0.25  # how much of its colour a band has
 _SIDES = {"keep": "kept", "drop": "taken away"}
 
 
-def _validated(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[Validation]:
+def _validated(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[Validation]:
     wanted = atlas.validated if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
         raise RequestError("no task of this atlas was validated yet; 'headatlas validate' does it.")
@@ -58,8 +48,8 @@ def plot_sufficiency(
     found = _validated(atlas, tasks)
     names = list(dict.fromkeys(name for one in found for name in one.named()))
     lines: list[Artist] = [
-        Line2D([], [], color=colour, linestyle=dash, linewidth=1.0, label=name)
-        for name, (colour, dash) in ((name, _LOOKS[name]) for name in names)
+        Line2D([], [], color=colour, linestyle=dash, linewidth=1.0, label=method_label(atlas, name))
+        for name, (colour, dash) in method_looks(names).items()
     ]
     caption = [
         "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
@@ -74,40 +64,37 @@ def plot_sufficiency(
         if not one.is_normalized
     ]
     foot = Foot.of(lines, caption, width)
-    sheet = Sheet(len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height)
+    sheet = Sheet(2, width, left=0.42, right=0.06)
     texts = [
         f"{title_of(one.task)}: {word}{'' if one.is_normalized else ', nats'}"
         for one in found
         for word in _SIDES.values()
     ]
-    headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
-    for place, ax in enumerate(axes.flat):
-        one, side = found[place // 2], list(_SIDES)[place % 2]
-        draw_sufficiency(one, side, ax=ax)
-        lowest = place // 2 == len(found) - 1
-        plain_axes(ax, left=side == "keep", bottom=lowest)
-        if lowest:
+    grid = lay_out(sheet, texts, foot, _HEIGHT)
+    curves = [(one, side) for one in found for side in _SIDES]
+    for ax, edge, (one, side) in zip(grid.panels, grid.edges, curves, strict=True):
+        draw_sufficiency(one, side, ax=ax, methods=names)
+        plain_axes(ax, **edge)
+        if edge["bottom"]:
             inward_numbers(ax)
-        add_header(ax, headers.texts[place], headers)
     units = {True: "Faithfulness", False: "Gain (nats)"}
     label_y = " or ".join(units[kind] for kind in units if any(one.is_normalized == kind for one in found))
-    add_outer_labels(figure, axes, x="Share of heads", y=label_y, lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+    return grid.finish(x="Share of heads", y=label_y, label=label)
 
 
 @house_style()
-def draw_sufficiency(found: Validation, side: str, *, ax: Axes) -> Axes:
-    """The curves of one task with heads kept ("keep") or taken away ("drop")."""
+def draw_sufficiency(found: Validation, side: str, *, ax: Axes, methods: Sequence[str] | None = None) -> Axes:
+    """The curves of one task with heads kept ("keep") or taken away ("drop").
+
+    `methods`: all that the figure shows, which decide the looks of those of plugins.
+    """
+    looks = method_looks(methods or found.named())
     values = found.curve if found.is_normalized else found.gain
     full = 1 if found.is_normalized else found.gap.mean
     for value in (0, full):
         ax.axhline(value, color="#c0c0c0", linewidth=LINE_WIDTH)
     for name in reversed(found.named()):  # gating on top
-        colour, dash = _LOOKS[name]
+        colour, dash = looks[name]
         thick = 1.4 if name == "gating" else 0.9
         ax.plot(found.shares, values(name, side), color=colour, linestyle=dash, linewidth=thick, gid=name)
     curves = np.stack([values(name, one) for name in found.named() for one in _SIDES])  # one scale
@@ -153,24 +140,11 @@ def plot_ablation(
         *doubt_caption(atlas, [one.task for one in found], validation_doubts),
     ]
     foot = Foot.of(lines, caption, width)
-    columns = min(3, len(found))
-    rows = -(-len(found) // columns)
-    sheet = Sheet(rows, columns, width, left=0.42, right=0.06, bottom=0.28 + foot.height, gap_x=0.3)
-    headers = fit_headers([title_of(one.task) for one in found], sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
-    for place, ax in enumerate(axes.flat):
-        if place >= len(found):
-            ax.remove()
-            continue
-        draw_ablation(found[place], ax=ax, colours=colours)
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(
-        figure, axes, x="Share of heads switched off", y="Log-probability (nats)", lift=foot.height
-    )
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+    sheet = Sheet(min(3, len(found)), width, left=0.42, right=0.06, gap_x=0.3)
+    grid = lay_out(sheet, [title_of(one.task) for one in found], foot, _HEIGHT)
+    for ax, one in zip(grid.panels, found, strict=True):
+        draw_ablation(one, ax=ax, colours=colours)
+    return grid.finish(x="Share of heads switched off", y="Log-probability (nats)", label=label)
 
 
 @house_style()
@@ -189,3 +163,21 @@ def draw_ablation(found: Validation, *, ax: Axes, colours: str = "paper") -> Axe
     ax.locator_params(axis="y", nbins=4)
     plain_axes(ax)
     return ax
+
+
+PROVIDES = [
+    FigureKind(
+        "sufficiency",
+        "what heads do alone and what is left without them, by every method",
+        plot_sufficiency,
+        frozenset({"tasks", "label"}),
+        missing=refusal_of(_validated),
+    ),
+    FigureKind(
+        "ablation",
+        "heads switched off one after another, by each score",
+        plot_ablation,
+        frozenset({"tasks", "label", "colours"}),
+        missing=refusal_of(_validated),
+    ),
+]

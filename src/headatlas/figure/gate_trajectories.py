@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
-from headatlas.core import FITS, Head, RequestError, title_of
+from headatlas.core import FITS, AtlasError, Head, RequestError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import FIT_COLOURS
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes
+from headatlas.figure.panels import Sheet, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH, TEXT_WIDTH, house_style
 
 __all__ = ["draw_trajectory", "example_heads", "plot_trajectories"]
@@ -44,16 +45,17 @@ def example_heads(atlas: Atlas, task: str) -> dict[str, Head]:
 @house_style()
 def plot_trajectories(
     atlas: Atlas,
-    task: str,
+    tasks: Sequence[str] | str | None = None,
     heads: Sequence[str | Head] | None = None,
     *,
     label: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """One panel per head: its gate against the update, one line per seed and fit.
+    """One panel per head of one task: its gate against the update, one line per seed and fit.
 
     Without `heads`, those of `example_heads`. A header names a role only if all seeds agree on it.
     """
+    task = _one_task(atlas, tasks)
     lowest = atlas.always(task)
     if heads is None:
         chosen = list(example_heads(atlas, task).items())
@@ -65,31 +67,40 @@ def plot_trajectories(
     if not wanted:
         raise RequestError("no head was named; name some, such as 'L5H3', or leave heads out for examples.")
     foot = Foot.of((), doubt_caption(atlas, [task]), width)
-    below = foot.height + _LEGEND
-    sheet = Sheet(1, 1, width, left=0.42, right=0.08, bottom=0.28 + below, gap_x=0.12)
+    sheet = Sheet(1, width, left=0.42, right=0.08, gap_x=0.12)
     columns = min(len(wanted), int((sheet.panel_width + sheet.gap_x) / (_NARROWEST + sheet.gap_x)))
-    rows = -(-len(wanted) // columns)
-    sheet = replace(sheet, rows=rows, columns=columns)
-    headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
     paths = {fit: atlas.trajectory(task, fit) for fit in FITS}
-    for place, ax in enumerate(axes.flat):
-        if place >= len(wanted):
-            ax.remove()
-            continue
-        head = wanted[place]
+    grid = lay_out(replace(sheet, columns=columns), texts, foot, _HEIGHT, above_foot=_LEGEND)
+    for ax, edge, head in zip(grid.panels, grid.edges, wanted, strict=True):
         draw_trajectory(
             {fit: path.sel(layer=head.layer, head=head.head) for fit, path in paths.items()}, ax=ax
         )
-        plain_axes(ax, left=place % columns == 0, bottom=place + columns >= len(wanted))
-        add_header(ax, headers.texts[place], headers)
+        plain_axes(ax, **edge)
     lines = ", a line per seed" if paths["free"].sizes["seed"] > 1 else ""
-    add_outer_labels(figure, axes, x=f"Update ({title_of(task)}{lines})", y="Gate", lift=below)
-    add_label(figure, label)
+    figure = grid.finish(x=f"Update ({title_of(task)}{lines})", y="Gate", label=label)
     _add_legend(figure, foot.height)
-    foot.draw(figure)
     return figure
+
+
+def _one_task(atlas: Atlas, tasks: Sequence[str] | str | None) -> str:
+    wanted = tasks_of(atlas, tasks)
+    if len(wanted) > 1:
+        raise RequestError(
+            f"trajectories are drawn for one task at a time; choose one of {', '.join(wanted)}."
+        )
+    return wanted[0]
+
+
+def _require_paths(atlas: Atlas) -> None:
+    """Refuse an atlas all of whose gates were imported: they have no trajectories."""
+    for task in tasks_of(atlas):
+        try:
+            atlas.trajectory(task, "retain")
+        except AtlasError as error:
+            refusal = error
+        else:
+            return
+    raise refusal
 
 
 @house_style()
@@ -139,3 +150,14 @@ def _add_legend(figure: Figure, lift: float) -> None:
         ncols=len(lines), borderaxespad=0.1, borderpad=0, handlelength=1.6, columnspacing=1.4,
         fontsize=FONT_SIZES["tick"],
     )  # fmt: skip
+
+
+PROVIDES = [
+    FigureKind(
+        "trajectories",
+        "the gates of some heads during the fits of one task",
+        plot_trajectories,
+        frozenset({"tasks", "heads", "label"}),
+        missing=refusal_of(_require_paths),
+    )
+]

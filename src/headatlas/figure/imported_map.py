@@ -12,9 +12,10 @@ from headatlas.atlas import Atlas, mean_of_seeds, reading_words, require_atlas, 
 from headatlas.core import IMPORTED, RequestError, UnknownNameError, title_of
 from headatlas.figure.effect_maps import draw_effects, scale_end
 from headatlas.figure.footer import Foot
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, columns_of, map_height
+from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.panels import Sheet, columns_of, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["plot_imported"]
@@ -25,44 +26,37 @@ _NARROWEST = 1.3  # inches: a panel
 @house_style()
 def plot_imported(
     atlas: Atlas | str | Path,
-    names: Sequence[str] | str | None = None,
+    tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per imported task score: blue above zero, red below, each with a scale of its own."""
     atlas = require_atlas(atlas)
-    wanted = atlas.imported if names is None else [names] if isinstance(names, str) else list(names)
+    wanted = _imported(atlas, tasks)
+    maps = [mean_of_seeds(atlas, name) for name in wanted]
+    foot = Foot.of(hole_legend(atlas, maps, imported=True), _caption(atlas, wanted), width)
+    sheet = Sheet(1, width, left=0.34, right=0.06)
+    sheet = replace(sheet, columns=columns_of(max(len(maps), 3), sheet, _NARROWEST))
+    texts = [
+        f"{title_of(name)} (±{scale_end(values.values):.2g})"
+        for name, values in zip(wanted, maps, strict=True)
+    ]
+    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape))
+    for ax, edge, values in zip(grid.panels, grid.edges, maps, strict=True):
+        draw_effects(values, ax=ax, **edge)
+    return grid.finish(x="Head", y="Layer", label=label)
+
+
+def _imported(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str]:
+    """The imported scores that were asked for, or all."""
+    wanted = atlas.imported if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
         raise RequestError("this atlas has no imported task score to draw; 'headatlas import' reads one.")
     for name in wanted:
         if name not in atlas.imported:
             raise UnknownNameError("imported score in this atlas", name, atlas.imported)
-    maps = [mean_of_seeds(atlas, name) for name in wanted]
-    foot = Foot.of(hole_legend(atlas, maps, imported=True), _caption(atlas, wanted), width)
-    sheet = Sheet(1, 1, width, left=0.34, right=0.06, bottom=0.28 + foot.height)
-    columns = columns_of(max(len(maps), 3), sheet, _NARROWEST)
-    rows = -(-len(maps) // columns)
-    sheet = replace(sheet, rows=rows, columns=columns)
-    headers = fit_headers(
-        [
-            f"{title_of(name)} (±{scale_end(values.values):.2g})"
-            for name, values in zip(wanted, maps, strict=True)
-        ],
-        sheet.panel_width,
-    )
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows))
-    for place, ax in enumerate(axes.flat):
-        if place >= len(maps):
-            ax.remove()
-            continue
-        draw_effects(maps[place], ax=ax, left=place % columns == 0, bottom=place + columns >= len(maps))
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+    return wanted
 
 
 def _caption(atlas: Atlas, names: Sequence[str]) -> list[str]:
@@ -80,3 +74,14 @@ def _caption(atlas: Atlas, names: Sequence[str]) -> list[str]:
     caption += [f"{name}: {uneven[IMPORTED, name]}." for name in names if (IMPORTED, name) in uneven]
     notes = dict.fromkeys(text for one in facts for text in reading_words(one) if "mean" in text)
     return [*caption, *(f"{text[0].upper()}{text[1:]}." for text in notes)]
+
+
+PROVIDES = [
+    FigureKind(
+        "imported",
+        "imported scores of tasks",
+        plot_imported,
+        frozenset({"tasks", "label"}),
+        missing=refusal_of(_imported),
+    )
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -16,9 +15,10 @@ from matplotlib.patches import Patch
 from headatlas.atlas import Atlas
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, plain_axes, tasks_of, ticks
+from headatlas.figure.panels import Sheet, plain_axes, tasks_of, ticks
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, house_style
 
 __all__ = ["draw_layer_profile", "plot_layer_profile"]
@@ -40,23 +40,18 @@ def plot_layer_profile(
     """One panel per task, one above the other: facilitation and interference against the layer."""
     names = tasks_of(atlas, tasks)
     foot = Foot.of((), doubt_caption(atlas, names), width)
-    below = foot.height + _LEGEND
-    sheet = Sheet(len(names), 1, width, left=0.42, right=0.06, bottom=0.28 + below)
-    headers = fit_headers([title_of(task) for task in names], sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
-    for row, ax in enumerate(axes[:, 0]):
-        draw_layer_profile(atlas.scores(names[row]), ax=ax, colours=colours)
-        plain_axes(ax, bottom=row == len(names) - 1)
-        add_header(ax, headers.texts[row], headers)
+    sheet = Sheet(1, width, left=0.42, right=0.06)
+    grid = lay_out(sheet, [title_of(task) for task in names], foot, _HEIGHT, above_foot=_LEGEND)
+    for ax, edge, task in zip(grid.panels, grid.edges, names, strict=True):
+        draw_layer_profile(atlas.scores(task), ax=ax, colours=colours)
+        plain_axes(ax, **edge)
     # tasks are compared by height, so all panels end at the same round number
-    most = max(float(ax.dataLim.y1) for ax in axes[:, 0])
+    most = max(float(ax.dataLim.y1) for ax in grid.panels)
     top = min(1.0, max(0.2, np.ceil(most * 5) / 5))
-    for ax in axes[:, 0]:
+    for ax in grid.panels:
         ax.set(ylim=(0, top), yticks=(0, top / 2, top))
         ax.set_yticklabels([f"{tick:g}" for tick in ax.get_yticks()])
-    add_outer_labels(figure, axes, x="Layer", y="Mean over heads", lift=below)
-    add_label(figure, label)
+    figure = grid.finish(x="Layer", y="Mean over heads", label=label)
     lines: list[Artist] = [
         Line2D([], [], color=palette_of(colours).lines[name], linewidth=1.2, label=name) for name in _PROFILED
     ]
@@ -66,7 +61,6 @@ def plot_layer_profile(
         bbox_to_anchor=(0.5, foot.height / figure.get_figheight()), borderaxespad=0.1, borderpad=0,
         handlelength=1.6, fontsize=FONT_SIZES["tick"],
     )  # fmt: skip
-    foot.draw(figure)
     return figure
 
 
@@ -89,3 +83,14 @@ def draw_layer_profile(scores: xr.Dataset, *, ax: Axes, colours: str = "paper") 
     ax.set_xticks(ticks(layers, 10))
     plain_axes(ax)
     return ax
+
+
+PROVIDES = [
+    FigureKind(
+        "profile",
+        "facilitation and interference by layer",
+        plot_layer_profile,
+        frozenset({"tasks", "label", "colours"}),
+        missing=refusal_of(tasks_of),
+    )
+]

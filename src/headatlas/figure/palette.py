@@ -2,13 +2,16 @@
 values between them look.
 
 `paper` is the published look, green and red on black. `safe` tells the same things apart for readers who
-do not see red and green as different colours.
+do not see red and green as different colours. Both are in `palette.json`; the build of the page reads it too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -26,11 +29,16 @@ __all__ = [
     "palette_of",
 ]
 
-HEADER_COLOUR = "#d9d9d9"
+_COLOURS: dict[str, Any] = json.loads(
+    files("headatlas.figure").joinpath("palette.json").read_text(encoding="utf-8")
+)
+
+HEADER_COLOUR: str = _COLOURS["header"]
 #: cells without a head: light and hatched, so that they are neither black nor the light "both" of `safe`
-HOLE_COLOUR, HOLE_HATCH = "#e6e6e6", "#a6a6a6"
+HOLE_COLOUR: str = _COLOURS["hole"]["fill"]
+HOLE_HATCH: str = _COLOURS["hole"]["hatch"]
 #: of the three fits; kept away from the colours of the roles, which are something else
-FIT_COLOURS = {"free": "#8c8c8c", "retain": "#6a3d9a", "remove": "#e08a00"}
+FIT_COLOURS: dict[str, str] = _COLOURS["fits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class Palette:
     helps: str
     hurts: str
     both: str
-    lines: dict[str, str]
+    lines: dict[str, str]  # pure green is too light for a line on white
     heat: Colormap
     unclassified: str
     categories: dict[str, str]
@@ -78,45 +86,17 @@ class Palette:
         return blended
 
 
-PALETTES = {
-    "paper": Palette(
-        neither="#000000",
-        helps="#00ff00",
-        hurts="#ff0000",
-        both="#ffff00",
-        # pure green is too light for a line on white
-        lines={"facilitation": "#1b9e3f", "interference": "#d7191c", "irrelevance": "#7f7f7f"},
-        heat=LinearSegmentedColormap.from_list(
-            "black-green-yellow-red", ["#000000", "#00a000", "#ffff00", "#ff0000"]
-        ),
-        unclassified="#b4b4b4",
-        categories={
-            "algorithmic": "#1f77b4",
-            "knowledge": "#ff7f0e",
-            "linguistic": "#2ca02c",
-            "translation": "#d62728",
-        },
-        others=("#bcbd22", "#17becf"),
-        several=("#9467bd", "#8c564b", "#e377c2", "#000000"),
-    ),
-    "safe": Palette(
-        neither="#000000",
-        helps="#2f7fff",
-        hurts="#f58a07",
-        both="#fff3ea",
-        lines={"facilitation": "#2463c7", "interference": "#e07b00", "irrelevance": "#7f7f7f"},
-        heat=colormaps["cividis"],
-        unclassified="#c4c4c4",
-        categories={
-            "algorithmic": "#333ae3",
-            "knowledge": "#dd7a00",
-            "linguistic": "#00c27b",
-            "translation": "#af2603",
-        },
-        others=("#94abfc", "#b1ff00"),
-        several=("#894694", "#000000", "#ffce6a", "#5e6554"),
-    ),
-}
+def _heat(name: str, steps: list[str]) -> Colormap:
+    """Matplotlib's colormap of that name, or one through the steps."""
+    return colormaps[name] if name in colormaps else LinearSegmentedColormap.from_list(name, steps)
+
+
+def _palette(parts: dict[str, Any]) -> Palette:
+    of_turns = {name: tuple(parts[name]) for name in ("others", "several")}
+    return Palette(**{**parts, **of_turns, "heat": _heat(**parts["heat"])})
+
+
+PALETTES = {name: _palette(parts) for name, parts in _COLOURS["palettes"].items()}
 
 
 def palette_of(name: str) -> Palette:

@@ -7,7 +7,7 @@ column of a paper has a fixed width.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
@@ -68,12 +68,12 @@ class Shown(Figure):
 class Sheet:
     """A grid of equal panels, in inches: margins, gaps, and the `header` that stands on each panel."""
 
-    rows: int
     columns: int
     width: float
     left: float
     right: float
-    bottom: float
+    bottom: float = 0.28
+    rows: int = 1
     header: float = 0
     gap_x: float = 0.10
     gap_y: float = 0.09
@@ -101,7 +101,7 @@ class Sheet:
         return figure, axes
 
 
-def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None) -> list[str]:
+def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str]:
     """The tasks that were asked for, or all of which a seed is finished."""
     wanted = atlas.tasks if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
@@ -130,17 +130,21 @@ def check_threshold(threshold: float) -> float:
     return require_share("threshold", threshold)
 
 
-def map_height(
-    shape_of_map: tuple[int, int], panel_width: float, rows: int, header: float = _LOW_HEADER
-) -> float:
-    """Inches. Square cells where that gives a reasonable panel, else the nearest reasonable one.
+def map_height(shape_of_map: tuple[int, int], *, tall_headers: bool = False) -> Callable[[Sheet], float]:
+    """Inches of a panel on a sheet. Square cells where that gives a reasonable panel, else the nearest
+    reasonable one.
 
-    A `header` of several lines leaves less of the page.
+    With `tall_headers`, headers of several lines leave less of the page.
     """
     tall, wide = shape_of_map
     shape = np.clip(tall / max(wide, 1), _FLATTEST, _TALLEST)
-    room = _PAGE / rows - max(0, header - _LOW_HEADER)
-    return float(min(panel_width * shape, _PANEL, max(room, _FLATTEST * panel_width)))
+
+    def height(sheet: Sheet) -> float:
+        header = sheet.header if tall_headers else _LOW_HEADER
+        room = _PAGE / sheet.rows - max(0, header - _LOW_HEADER)
+        return float(min(sheet.panel_width * shape, _PANEL, max(room, _FLATTEST * sheet.panel_width)))
+
+    return height
 
 
 def ticks(count: int, step: int, apart: float = 0) -> list[int]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.score_map import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
@@ -154,3 +155,14 @@ def _header(scores: xr.DataArray) -> str:
     mark = "†" if scores["kind"].item() == "multi-token" else ""
     count = int(scores["pairs"])  # of imported scores it is not known
     return f"{relation_title(scores['relation'].item())}" + (f" (n = {count}{mark})" if count else "")
+
+
+PROVIDES = [
+    FigureKind(
+        "relations",
+        "the scores of all heads, a map per relation",
+        plot_relations,
+        frozenset({"relations", "direction", "label", "colours"}),
+        missing=refusal_of(lambda atlas: measured(atlas.relation_scores())),
+    )
+]

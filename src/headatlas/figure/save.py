@@ -6,8 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headatlas.atlas.layout import write_whole
-from headatlas.core import RequestError
+from headatlas.core import RequestError, write_whole
 from headatlas.figure.style import house_style
 
 __all__ = ["FORMATS", "save_figure"]

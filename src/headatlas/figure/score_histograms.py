@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -13,9 +12,10 @@ from matplotlib.figure import Figure
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, add_label, add_outer_labels, inward_numbers, plain_axes, tasks_of
+from headatlas.figure.panels import Sheet, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = ["BINS", "draw_distribution", "plot_distributions"]
@@ -46,24 +46,16 @@ def plot_distributions(
     filled = np.concatenate([counts[counts > 0] for counts in every])
     log = bool(filled.max() > _STEEP * np.median(filled))
     foot = Foot.of((), doubt_caption(atlas, names), width)
-    sheet = Sheet(
-        len(names), len(SCORES), width, left=0.46, right=0.06, bottom=0.28 + foot.height, gap_x=0.09
-    )
+    sheet = Sheet(len(SCORES), width, left=0.46, right=0.06, gap_x=0.09)
     texts = [f"{title_of(task)} ({name})" for task in names for name in SCORES.values()]
-    headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
-    for (row, column), ax in np.ndenumerate(axes):
-        name = list(SCORES.values())[column]
-        draw_distribution(scores[row][name], ax=ax, colours=colours, log=log)
+    grid = lay_out(sheet, texts, foot, _HEIGHT)
+    maps = [of_task[name] for of_task in scores for name in SCORES.values()]
+    for ax, edge, values in zip(grid.panels, grid.edges, maps, strict=True):
+        draw_distribution(values, ax=ax, colours=colours, log=log)
         # room above the tallest bin for the share
         ax.set_ylim(0.7 if log else 0, filled.max() * (5 if log else 1.3))
-        plain_axes(ax, left=column == 0, bottom=row == len(names) - 1)
-        add_header(ax, headers.texts[row * len(SCORES) + column], headers)
-    add_outer_labels(figure, axes, x="Score", y="Heads × seeds", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+        plain_axes(ax, **edge)
+    return grid.finish(x="Score", y="Heads × seeds", label=label)
 
 
 @house_style()
@@ -97,3 +89,14 @@ def _values(score: xr.DataArray) -> np.ndarray:
 
 def _counts(score: xr.DataArray) -> np.ndarray:
     return np.histogram(_values(score), bins=BINS, range=(0, 1))[0]
+
+
+PROVIDES = [
+    FigureKind(
+        "distributions",
+        "how the scores of all heads and seeds are spread",
+        plot_distributions,
+        frozenset({"tasks", "label", "colours"}),
+        missing=refusal_of(tasks_of),
+    )
+]

@@ -14,13 +14,12 @@ from matplotlib.figure import Figure
 from headatlas.atlas import SCORES, Atlas, contrast_doubts, contrasts_of
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    add_label,
-    add_outer_labels,
     columns_of,
     map_axes,
     map_height,
@@ -34,7 +33,6 @@ __all__ = [
     "draw_score",
     "heat_maps",
     "plot_contrasts",
-    "plot_score",
     "plot_scores",
     "score_of",
 ]
@@ -76,29 +74,6 @@ def draw_score(
 
 
 @house_style()
-def plot_score(
-    atlas: Atlas,
-    task: str,
-    score: str = "facilitation",
-    over: str = "mean",
-    *,
-    ax: Axes | None = None,
-    colours: str = "paper",
-) -> Axes:
-    """One score of one task, on `ax` (which gives some room to the colour bar) or on a figure of its own."""
-    if ax is None:
-        axes: Axes = plot_scores(atlas, [task], score, over, colours=colours).axes[0]
-        return axes
-    image = draw_score(score_of(atlas, task, score, over), ax=ax, colours=colours)
-    ax.set_xlabel("Head", fontsize=FONT_SIZES["axis"], labelpad=2)
-    ax.set_ylabel("Layer", fontsize=FONT_SIZES["axis"], labelpad=2)
-    ax.set_title(f"{title_of(task)} ({OVER[over]})", fontsize=FONT_SIZES["header"])
-    bar = ax.figure.colorbar(image, ax=ax, ticks=(0, 0.5, 1))
-    _style_bar(bar, DRAWN[score])
-    return ax
-
-
-@house_style()
 def plot_scores(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
@@ -120,7 +95,7 @@ def plot_scores(
 @house_style()
 def plot_contrasts(
     atlas: Atlas,
-    contrasts: Sequence[str] | str | None = None,
+    tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
     colours: str = "paper",
@@ -128,19 +103,19 @@ def plot_contrasts(
 ) -> Figure:
     """One panel per contrast: the mean gate over the seeds. A shut head serves the task to be forgotten, or
     neither."""
-    names = (
-        contrasts_of(atlas)
-        if contrasts is None
-        else [contrasts]
-        if isinstance(contrasts, str)
-        else list(contrasts)
-    )
-    if not names:
-        raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
+    names = _contrasts(atlas, tasks)
     gates = [atlas.gates(name, "contrast").sel(fit="retain", drop=True) for name in names]
     maps = [(title_of(name), one.mean("seed", skipna=False)) for name, one in zip(names, gates, strict=True)]
     caption = doubt_caption(atlas, names, contrast_doubts)
     return heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width, caption=caption)
+
+
+def _contrasts(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str]:
+    """The contrasts that were asked for, or all that are finished."""
+    names = contrasts_of(atlas) if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    if not names:
+        raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
+    return names
 
 
 def heat_maps(
@@ -162,29 +137,17 @@ def heat_maps(
     """
     names = [name for name, _ in maps]
     foot = Foot.of(hole_legend(atlas, [values for _, values in maps], imported=imported), caption, width)
-    sheet = Sheet(1, 1, width, left=0.34, right=_BAR + 0.46, bottom=0.28 + foot.height)
+    sheet = Sheet(1, width, left=0.34, right=_BAR + 0.46)
     columns = min(len(names), _MOST_COLUMNS) if len(names) != 4 else 2
     if narrowest is not None:
         columns = columns_of(len(names), sheet, narrowest)
-    rows = -(-len(names) // columns)
-    sheet = replace(sheet, rows=rows, columns=columns)
-    headers = fit_headers(names, sheet.panel_width, 2 if narrowest is None else 3)
-    sheet = replace(sheet, header=headers.height)
-    tall = {} if narrowest is None else {"header": headers.height}
-    figure, axes = sheet.build(map_height(atlas.spec.shape, sheet.panel_width, rows, **tall))
-    for place, ax in enumerate(axes.flat):
-        if place >= len(names):
-            ax.remove()
-            continue
-        is_last_below = place + columns >= len(names)
-        image = draw_score(
-            maps[place][1], ax=ax, colours=colours, left=place % columns == 0, bottom=is_last_below
-        )
-        add_header(ax, headers.texts[place], headers)
-    add_outer_labels(figure, axes, x="Head", y="Layer", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    top, low = axes[0, 0].get_position(), axes[-1, 0].get_position()
+    height = map_height(atlas.spec.shape, tall_headers=narrowest is not None)
+    most_lines = 2 if narrowest is None else 3
+    grid = lay_out(replace(sheet, columns=columns), names, foot, height, most_lines=most_lines)
+    for ax, edge, (_, values) in zip(grid.panels, grid.edges, maps, strict=True):
+        image = draw_score(values, ax=ax, colours=colours, **edge)
+    figure = grid.finish(x="Head", y="Layer", label=label)
+    top, low = grid.axes[0, 0].get_position(), grid.axes[-1, 0].get_position()
     box = (1 - (_BAR + 0.36) / width, low.y0, _BAR / width, top.y1 - low.y0)
     _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), bar)
     return figure
@@ -194,3 +157,21 @@ def _style_bar(bar: Any, name: str) -> None:
     bar.set_label(name, fontsize=FONT_SIZES["axis"], labelpad=2)
     bar.ax.tick_params(labelsize=FONT_SIZES["tick"], length=2, width=LINE_WIDTH, pad=1.5)
     bar.outline.set_linewidth(LINE_WIDTH)
+
+
+PROVIDES = [
+    FigureKind(
+        "score",
+        "one score of every head",
+        plot_scores,
+        frozenset({"tasks", "score", "over", "label", "colours"}),
+        missing=refusal_of(tasks_of),
+    ),
+    FigureKind(
+        "contrast",
+        "the gates of contrasts",
+        plot_contrasts,
+        frozenset({"tasks", "label", "colours"}),
+        missing=refusal_of(_contrasts),
+    ),
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 from matplotlib.artist import Artist
@@ -14,12 +13,11 @@ from matplotlib.lines import Line2D
 from headatlas.atlas import THRESHOLD, Atlas, by_seeds
 from headatlas.core import RequestError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
-from headatlas.figure.headers import add_header, fit_headers
+from headatlas.figure.grid import lay_out
+from headatlas.figure.kind import FigureKind, refusal_of
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    add_label,
-    add_outer_labels,
     check_threshold,
     inward_numbers,
     plain_axes,
@@ -47,12 +45,7 @@ def plot_stability(
     """A row per task: the share of heads that facilitate and interfere in all and in any of so many
     seeds, and how well the mean over so many seeds agrees with that over as many others."""
     least = THRESHOLD if threshold is None else check_threshold(threshold)
-    found = {task: by_seeds(atlas.scores(task), least) for task in tasks_of(atlas, tasks)}
-    found = {task: table for task, table in found.items() if len(table) > 1}
-    if not found:
-        raise RequestError(
-            "no task of this atlas has two seeds; 'headatlas map --resume --seeds 5' adds some."
-        )
+    found = {task: by_seeds(atlas.scores(task), least) for task in _with_two_seeds(atlas, tasks)}
     words = palette_of(colours).lines
     lines: list[Artist] = [
         Line2D([], [], color=words[score], linewidth=1.2, label=role) for role, score in _SCORES.items()
@@ -68,23 +61,25 @@ def plot_stability(
         *doubt_caption(atlas, list(found)),
     ]
     foot = Foot.of(lines, caption, width)
-    sheet = Sheet(
-        len(found), 2, width, left=0.42, right=0.06, bottom=0.28 + foot.height, gap_x=0.32, gap_y=0.2
-    )
+    sheet = Sheet(2, width, left=0.42, right=0.06, gap_x=0.32, gap_y=0.2)
     texts = [f"{title_of(task)}: {word}" for task in found for word in ("share of heads", "agreement")]
-    headers = fit_headers(texts, sheet.panel_width)
-    sheet = replace(sheet, header=headers.height)
-    figure, axes = sheet.build(_HEIGHT)
+    grid = lay_out(sheet, texts, foot, _HEIGHT)
     for row, table in enumerate(found.values()):
-        _draw_shares(table, ax=axes[row, 0], colours=colours)
-        _draw_agreement(table, ax=axes[row, 1], colours=colours)
-        for column in (0, 1):
-            add_header(axes[row, column], headers.texts[2 * row + column], headers)
-            inward_numbers(axes[row, column])
-    add_outer_labels(figure, axes, x="Seeds", y="Share, rank correlation", lift=foot.height)
-    add_label(figure, label)
-    foot.draw(figure)
-    return figure
+        _draw_shares(table, ax=grid.axes[row, 0], colours=colours)
+        _draw_agreement(table, ax=grid.axes[row, 1], colours=colours)
+    for ax in grid.panels:
+        inward_numbers(ax)
+    return grid.finish(x="Seeds", y="Share, rank correlation", label=label)
+
+
+def _with_two_seeds(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str]:
+    """The tasks that have two seeds or more, of those that were asked for or of all."""
+    several = [task for task in tasks_of(atlas, tasks) if atlas.scores(task).sizes["seed"] > 1]
+    if not several:
+        raise RequestError(
+            "no task of this atlas has two seeds; 'headatlas map --resume --seeds 5' adds some."
+        )
+    return several
 
 
 def _draw_shares(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
@@ -118,3 +113,14 @@ def _scaled(ax: Axes, seeds: Sequence[int]) -> Axes:
     ax.set_xticks(sorted({1, -(-most // 2), most}))
     plain_axes(ax)
     return ax
+
+
+PROVIDES = [
+    FigureKind(
+        "stability",
+        "what maps from fewer seeds are like",
+        plot_stability,
+        frozenset({"tasks", "threshold", "label", "colours"}),
+        missing=refusal_of(_with_two_seeds),
+    )
+]

@@ -163,13 +163,14 @@ def _fit(
     import torch
 
     from headatlas.method.engine.gate_fit import GateFit, random_starts
+    from headatlas.method.engine.objective import Pressure
 
     seeds = [seed for seed, _ in sets]
     if stage == "free":
         starts = random_starts(model, options, seeds)
     else:
         starts = torch.from_numpy(np.stack([finished(seed, "free") for seed in seeds]))
-    return GateFit(model, rows, options, stage, sets, starts, name=name)
+    return GateFit(model, Pressure(model, rows, options, stage, sets), starts, name=name)
 
 
 PROVIDES = [

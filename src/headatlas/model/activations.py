@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -18,33 +19,42 @@ __all__ = ["head_outputs", "observe"]
 
 @torch.no_grad()
 def observe(
-    hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor, positions: Tensor
-) -> dict[int, tuple[Tensor, Tensor]]:
-    """layer -> (what its heads put out [row, head * head_dim], what its values are made from [row, hidden]),
-    at position `positions[row]` of each row of `ids`. The latter is what `head_values` takes."""
+    hf: PreTrainedModel,
+    anatomy: Anatomy,
+    ids: Int[Tensor, "row position"],
+    positions: Int[Tensor, " row"],
+) -> dict[int, tuple[Float[Tensor, "row channel"], Float[Tensor, "row hidden"]]]:
+    """layer -> (what its heads put out, side by side; what its values are made from), at position
+    `positions[row]` of each row of `ids`. The latter is what `head_values` takes."""
     names = {name for found in anatomy.present() for name in (found.output, found.value.linear)}
 
-    def there(tensor: Tensor) -> Tensor:
+    def at_positions(tensor: Tensor) -> Tensor:
         return tensor[torch.arange(len(ids), device=tensor.device), positions.to(tensor.device)]
 
-    given = _inputs(hf, anatomy, ids, names, there)
-    return {found.layer: (given[found.output], given[found.value.linear]) for found in anatomy.present()}
+    inputs = _inputs(hf, anatomy, ids, names, at_positions)
+    return {found.layer: (inputs[found.output], inputs[found.value.linear]) for found in anatomy.present()}
 
 
 @torch.no_grad()
-def head_outputs(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, Tensor]:
-    """layer -> [row, position, head * head_dim]: what its heads put out on texts; where gates are in
-    force, what these leave of it."""
+def head_outputs(
+    hf: PreTrainedModel, anatomy: Anatomy, ids: Int[Tensor, "row position"]
+) -> dict[int, Float[Tensor, "row position channel"]]:
+    """layer -> what its heads put out on texts, side by side; where gates are in force, what these leave of
+    it."""
     names = {found.output for found in anatomy.present()}
-    given = _inputs(hf, anatomy, ids, names, lambda tensor: tensor)
-    return {found.layer: given[found.output] for found in anatomy.present()}
+    inputs = _inputs(hf, anatomy, ids, names, lambda tensor: tensor)
+    return {found.layer: inputs[found.output] for found in anatomy.present()}
 
 
 def _inputs(
-    hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor, names: set[str], keep: Callable[[Tensor], Tensor]
+    hf: PreTrainedModel,
+    anatomy: Anatomy,
+    ids: Int[Tensor, "row position"],
+    names: set[str],
+    keep: Callable[[Float[Tensor, "row position channel"]], Tensor],
 ) -> dict[str, Tensor]:
-    """module -> what is kept of its input [row, position, channel]."""
-    given: dict[str, Tensor] = {}
+    """module -> what is kept of its input."""
+    inputs: dict[str, Tensor] = {}
 
     def watch(name: str) -> Any:
         def hook(module: nn.Module, args: Any, kwargs: Any) -> None:
@@ -52,7 +62,7 @@ def _inputs(
             tensor = tensor if tensor is not None else first_tensor(kwargs)
             assert tensor is not None
             # some models merge rows and positions
-            given[name] = keep(tensor.reshape(len(ids), ids.shape[1], -1))
+            inputs[name] = keep(tensor.reshape(len(ids), ids.shape[1], -1))
 
         return hook
 
@@ -61,4 +71,4 @@ def _inputs(
     ]
     with hooks(*handles):
         run_until(hf, ids, anatomy.block(anatomy.present()[-1].layer))
-    return given
+    return inputs

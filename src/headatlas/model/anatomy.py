@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jaxtyping import Int
 from torch import Tensor
 
 __all__ = ["Anatomy", "Attention", "ValuePath"]
@@ -19,9 +20,9 @@ class ValuePath:
 
     layer: int  # the layer whose input the values are made from (a lower one where layers share)
     linear: str  # the linear that reads the hidden state
-    channels: Tensor  # [head, value_dim]
+    channels: Int[Tensor, "head value_dim"]
     latent_norm: str | None = None  # latent attention: linear[latent] → latent_norm → expand
-    latent: Tensor | None = None  # the channels of `linear` that are the latent
+    latent: Int[Tensor, " latent"] | None = None  # the channels of `linear` that are the latent
     expand: str | None = None
     norm: str | None = None  # a norm over each value head, after the last linear
 

@@ -14,7 +14,6 @@ import importlib.metadata
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from uuid import uuid4
 
 from filelock import FileLock
 
-from headatlas.core import HeadatlasError, ModelSourceError, as_others_are
+from headatlas.core import HeadatlasError, ModelSourceError, staged_folder
 
 __all__ = ["EMBEDDED", "Embedded", "cache_folder"]
 
@@ -132,41 +131,24 @@ def _convert(name: str, gguf: Path, copy: Path) -> Path:
     from headatlas.model.gguf import read_gguf
 
     try:
-        draft = Path(tempfile.mkdtemp(prefix=f".{copy.name}-", dir=copy.parent))
-    except OSError as error:
-        raise _unwritable(error) from error
-    try:
-        model, tokenizer = read_gguf(gguf)
-        model.save_pretrained(draft)
-        tokenizer.save_pretrained(draft)
-        hashes = {file.name: _digest(file) for file in sorted(draft.iterdir())}
-        manifest = {"model": name, "format": _FORMAT, "source": gguf.name, "sha256": hashes}
-        (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-        as_others_are(draft)
-        _flush(draft)
-        return _put(draft, copy)
+        with staged_folder(copy, "Set HEADATLAS_CACHE to a folder that can.") as draft:
+            model, tokenizer = read_gguf(gguf)
+            model.save_pretrained(draft)
+            tokenizer.save_pretrained(draft)
+            hashes = {file.name: _digest(file) for file in sorted(draft.iterdir())}
+            manifest = {"model": name, "format": _FORMAT, "source": gguf.name, "sha256": hashes}
+            (draft / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            _set_aside(copy)
     except OSError as error:
         raise HeadatlasError(
             f"the converted copy of {name} could not be written to {str(copy.parent)!r} ({error})."
         ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    return copy
 
 
-def _flush(folder: Path) -> None:
-    for path in (*folder.iterdir(), folder):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _put(draft: Path, copy: Path) -> Path:
-    """Rename the draft into place; a damaged copy that is there goes aside."""
+def _set_aside(copy: Path) -> None:
+    """Take a damaged copy out of the way."""
     if copy.exists():
         aside = copy.with_name(f".{copy.name}-broken-{uuid4().hex}")
         copy.rename(aside)  # it may be another user's: if it cannot be removed now, it will be by its owner
         shutil.rmtree(aside, ignore_errors=True)
-    draft.rename(copy)
-    return copy

@@ -12,12 +12,11 @@ What is found here is only a claim. `proof` tests it against the model's own num
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -25,83 +24,12 @@ from headatlas.core import GateError, ModelRefusedError
 from headatlas.model.anatomy import Anatomy, Attention, ValuePath
 from headatlas.model.gate_modules import is_gated
 from headatlas.model.linear import is_linear
+from headatlas.model.probe import POSITIONS, eager, random_ids, rows_first
 from headatlas.model.trace import AttentionEvent, Call, Trace, first_tensor, hooks, trace
 
-__all__ = ["POSITIONS", "eager", "find_heads", "input_device", "random_ids", "rows_first"]
+__all__ = ["find_heads"]
 
-POSITIONS = 11  # length of the probe text
 _ROWS = 64  # random vectors per candidate; channels whose signs agree on all of them are the same
-
-
-def _configs(config: Any) -> Iterator[Any]:
-    yield config
-    for key in getattr(config, "sub_configs", {}):
-        if (part := getattr(config, key, None)) is not None:
-            yield from _configs(part)
-
-
-@contextmanager
-def eager(hf: PreTrainedModel) -> Iterator[None]:
-    """The plain attention code inside the block (its softmax can be seen), the former one after.
-
-    The parts of a model that is put together from several may each have their own.
-    """
-    configs = [
-        part for module in hf.modules() if hasattr(module, "config") for part in _configs(module.config)
-    ]
-    before = [(config, getattr(config, "_attn_implementation", None)) for config in configs]
-    try:
-        for config in configs:
-            config._attn_implementation = "eager"
-        yield
-    finally:
-        for config, implementation in before:  # setting one sets its parts: from the outside in
-            config._attn_implementation = implementation
-
-
-def _special_ids(config: Any) -> set[int]:
-    ids: set[int] = set()
-    for key, value in config.to_dict().items():
-        if isinstance(value, dict):
-            continue
-        if key.endswith(("token_id", "token_index", "token_ids")):
-            ids.update(v for v in (value if isinstance(value, list) else [value]) if isinstance(v, int))
-    return ids
-
-
-def input_device(hf: PreTrainedModel) -> torch.device:
-    """Where token ids go in; an offloaded embedding has its weights nowhere until it is called."""
-    embedding = hf.get_input_embeddings()
-    runs_on = getattr(getattr(embedding, "_hf_hook", None), "execution_device", None)
-    return torch.device(runs_on) if runs_on is not None else embedding.weight.device
-
-
-def random_ids(hf: PreTrainedModel, rows: int, positions: int, seed: int = 0) -> Tensor:
-    """Random ordinary token ids [row, position]: no special tokens, none twice in a row if possible."""
-    embedding = hf.get_input_embeddings()
-    config = hf.config.get_text_config(decoder=True)
-    vocabulary = min(embedding.weight.shape[0], getattr(config, "vocab_size", 1 << 62))
-    special = _special_ids(config) | _special_ids(hf.config)
-    tokens = [token for token in range(min(vocabulary, 50_000)) if token not in special]
-    ordinary = torch.tensor(tokens or range(vocabulary))
-    ordinary = ordinary.repeat(-(-positions // len(ordinary)))  # a toy vocabulary may be too small
-    generator = torch.Generator().manual_seed(seed)
-    picks = [torch.randperm(len(ordinary), generator=generator)[:positions] for _ in range(rows)]
-    return ordinary[torch.stack(picks)].to(input_device(hf))
-
-
-def rows_first(tensor: Tensor, rows: int, positions: int) -> Tensor:
-    """View a module's tensor as [row, position, channel], however the model lays it out."""
-    shape = tensor.shape
-    if shape[0] == rows and tensor.ndim >= 3 and shape[1] == positions:
-        return tensor.reshape(rows, positions, -1)
-    if tensor.ndim == 4 and shape[0] == rows and shape[2] == positions:
-        return tensor.transpose(1, 2).reshape(rows, positions, -1)
-    if shape[0] == rows * positions:
-        return tensor.reshape(rows, positions, -1)
-    if tensor.ndim == 3 and shape[0] == positions and shape[1] == rows:
-        return tensor.transpose(0, 1)
-    raise ModelRefusedError(f"a tensor of shape {tuple(shape)} has no rows and positions in it.")
 
 
 @dataclass(eq=False)
@@ -260,8 +188,8 @@ def _borrowed(hf: PreTrainedModel, sites: list[_Site], site: _Site, found: dict[
 
 def _show_values(
     hf: PreTrainedModel, sites: list[_Site], names: list[str]
-) -> tuple[dict[int, Tensor], dict[str, Tensor]]:
-    """Send random numbers out of `names`; see what arrives at every gate point, [row, channel].
+) -> tuple[dict[int, Float[Tensor, "row channel"]], dict[str, Float[Tensor, "row sent_channel"]]]:
+    """Send random numbers out of `names`; see what arrives at every gate point.
 
     Every row is the same single token, and every output projection answers as for row 0, so that
     all layers can be probed in one pass without disturbing each other.
@@ -298,8 +226,10 @@ def _show_values(
     return shown, sent
 
 
-def _match(shown: Tensor, sent: Tensor, heads: int) -> Tensor | None:
-    """[head, value_dim] of the sent channel that each gate-point channel shows, if each shows one.
+def _match(
+    shown: Float[Tensor, "row channel"], sent: Float[Tensor, "row sent_channel"], heads: int
+) -> Int[Tensor, "head value_dim"] | None:
+    """The sent channel that each gate-point channel shows, if each shows one.
 
     Compared by sign over the rows: a model may scale what it shows (its own gates, sinks, norms),
     by a positive number that differs from row to row or by a fixed one of either sign.
@@ -316,7 +246,7 @@ def _match(shown: Tensor, sent: Tensor, heads: int) -> Tensor | None:
     return torch.cat(picks).reshape(heads, -1)
 
 
-def _chain(clean: Trace, site: _Site, name: str, channels: Tensor) -> ValuePath:
+def _chain(clean: Trace, site: _Site, name: str, channels: Int[Tensor, "head value_dim"]) -> ValuePath:
     """From the module whose output the heads show, back to the linear that reads the stream."""
     call = clean.last(name)
     norm = None
@@ -340,7 +270,9 @@ def _feeds(norm: Call, linear: Call) -> bool:
     )
 
 
-def _behind(clean: Trace, site: _Site, call: Call, channels: Tensor | None) -> tuple[Call, Tensor]:
+def _behind(
+    clean: Trace, site: _Site, call: Call, channels: Int[Tensor, "head value_dim"] | None
+) -> tuple[Call, Int[Tensor, "*shape"]]:
     """The linear whose output channels a norm's input is made of, and which channels those are."""
     assert call.input is not None
     wanted = _signatures(call.input)

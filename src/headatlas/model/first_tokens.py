@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from headatlas.model.find import input_device
+from headatlas.model.probe import input_device
 
 __all__ = ["first_tokens"]
 

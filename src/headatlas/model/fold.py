@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from jaxtyping import Bool, Real
+from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.initialization import no_init_weights
 from transformers.pytorch_utils import Conv1D
@@ -20,14 +21,15 @@ from transformers.pytorch_utils import Conv1D
 from headatlas.core import ModelRefusedError, RequestError
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.gate_modules import is_gated
+from headatlas.model.linear import has_plain_weight
 from headatlas.model.model import Model
 
 __all__ = ["fold_gates", "without_groups"]
 
 
 @torch.no_grad()
-def fold_gates(model: Model, gates: np.ndarray) -> None:
-    """Multiply W_O of every head with its gate, [layer, head]. The model is another one afterwards."""
+def fold_gates(model: Model, gates: Real[np.ndarray, "layer head"]) -> None:
+    """Multiply W_O of every head with its gate. The model is another one afterwards."""
     require_foldable(model)
     values = torch.from_numpy(np.nan_to_num(np.asarray(gates, dtype=np.float64), nan=1.0))
     if tuple(values.shape) != model.spec.shape:
@@ -43,25 +45,17 @@ def require_foldable(model: Model) -> None:
     if is_gated(model.hf):
         raise RequestError("gates are folded into the plain model; leave the gated block first.")
     for found in model.anatomy.present():
-        if not _can_be_multiplied(model.hf.get_submodule(found.output)):
+        if not has_plain_weight(model.hf.get_submodule(found.output)):
             raise ModelRefusedError(
                 f"{model.spec.name} has quantised, offloaded or adapted weights at {found.output}, into "
                 "which gates cannot be folded; load the plain weights on one device (adapters merged)."
             )
 
 
-def _can_be_multiplied(module: nn.Module) -> bool:
-    if not isinstance(module, nn.Linear | Conv1D) or hasattr(module, "_hf_hook"):
-        return False
-    weight = module.weight
-    floats = weight.is_floating_point() and weight.dtype.itemsize >= 2
-    return type(weight.data) is Tensor and floats and weight.device.type != "meta"
-
-
 @torch.no_grad()
-def without_groups(model: Model, off: np.ndarray) -> tuple[PreTrainedModel | None, str]:
-    """(the model without key/value groups of which all heads are `off` [layer, head], what was done); None
-    with the reason where that cannot be. Gates are to be folded before: what is removed is silent."""
+def without_groups(model: Model, off: Bool[np.ndarray, "layer head"]) -> tuple[PreTrainedModel | None, str]:
+    """(the model without key/value groups of which all heads are `off`, what was done); None with the reason
+    where that cannot be. Gates are to be folded before: what is removed is silent."""
     hf, anatomy = model.hf, model.anatomy
     present = anatomy.present()
     sizes = {(found.heads, found.kv_heads, found.head_dim) for found in present}

@@ -17,6 +17,7 @@ from inspect import signature
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
@@ -30,9 +31,9 @@ __all__ = ["Gating", "is_gated", "ungated"]
 class _Values:
     """The gate values in force; the stand-ins look here, so new values need no new modules."""
 
-    tensor: Tensor
-    #: where they hold: a position of each row, or [row, position]; everywhere if None
-    at: Tensor | None = None
+    tensor: Float[Tensor, "*row layer head"]
+    #: where they hold; everywhere if None
+    at: Int[Tensor, " row"] | Bool[Tensor, "row position"] | None = None
     #: the last of these positions
     furthest = -1
     #: layer -> what a closed gate leaves in place of the heads' outputs
@@ -59,8 +60,10 @@ class _Values:
         else:
             self.tensor = tensor
 
-    def of(self, layer: int, z: Tensor) -> Tensor:
-        """A layer's gates, [head, 1] or [row, 1, head, 1], on the device of `z`.
+    def of(
+        self, layer: int, z: Float[Tensor, "*batch channel"]
+    ) -> Float[Tensor, "head 1"] | Float[Tensor, "row 1 head 1"]:
+        """A layer's gates, on the device of `z`.
 
         They are made ready for all layers at the first layer of a pass: on a GPU a small kernel per
         layer would cost more than the multiplication. A layer that is not above the last one asked
@@ -104,10 +107,10 @@ class _Gated(nn.Module):
         self.layer, self.heads, self.head_dim = layer, heads, head_dim
         self.values = values
         self.ran = False
-        #: this layer's gates [row, 1, head, 1], made ready before the pass; then nothing else is looked at
-        self.ahead: Tensor | None = None
+        #: this layer's gates, made ready before the pass; then nothing else is looked at
+        self.ahead: Float[Tensor, "row 1 head 1"] | None = None
 
-    def forward(self, z: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, z: Float[Tensor, "*batch channel"], *args: Any, **kwargs: Any) -> Any:
         if self.ahead is not None:
             heads = z.unflatten(-1, (self.heads, self.head_dim)) * self.ahead.to(z.dtype)
             return self.inner(heads.flatten(-2), *args, **kwargs)
@@ -129,8 +132,10 @@ class _Gated(nn.Module):
             heads = heads + (1 - gate) * instead.unflatten(-1, (self.heads, self.head_dim))
         return self.inner(heads.flatten(-2), *args, **kwargs)
 
-    def _only_at(self, gate: Tensor, z: Tensor, at: Tensor) -> Tensor:
-        """[row, position, head, 1]: ones but at the wanted positions of each row."""
+    def _only_at(
+        self, gate: Tensor, z: Tensor, at: Int[Tensor, " row"] | Bool[Tensor, "row position"]
+    ) -> Float[Tensor, "row position head 1"]:
+        """Ones but at the wanted positions of each row."""
         if at.ndim == 2:
             mask = self._mask(at, z).to(z.device)
             return torch.where(mask[..., None, None], gate, torch.ones_like(gate))
@@ -156,9 +161,8 @@ class _Gated(nn.Module):
             )
         return self.values.past
 
-    def _mask(self, at: Tensor, z: Tensor) -> Tensor:
-        """[row, position] of bools for the tokens of this pass. Tokens behind the mask, which come with a
-        cache, are not gated."""
+    def _mask(self, at: Bool[Tensor, "row position"], z: Tensor) -> Bool[Tensor, "row new_position"]:
+        """The mask for the tokens of this pass. Tokens behind it, which come with a cache, are not gated."""
         shape = list(z.shape[:-1])
         if z.ndim == 3 and len(at) == len(z) and self.values.cached:
             past, length = self._past(), z.shape[1]
@@ -169,9 +173,10 @@ class _Gated(nn.Module):
             return at
         raise GateError(f"gates at positions of shape {list(at.shape)}, but a batch of {shape}.")
 
-    def _stand_in(self, instead: Tensor, z: Tensor) -> Tensor:
-        """[channel] or [row, position, channel] for the tokens of this pass; 1 row or 1 position stands for
-        all."""
+    def _stand_in(
+        self, instead: Float[Tensor, " channel"] | Float[Tensor, "row position channel"], z: Tensor
+    ) -> Float[Tensor, " channel"] | Float[Tensor, "row new_position channel"]:
+        """What stands in for the tokens of this pass; 1 row or 1 position stands for all."""
         if instead.ndim == 1:
             return instead
         rows, positions = instead.shape[:2]
@@ -321,8 +326,8 @@ class Gating:
         return [model.register_forward_pre_hook(watch, with_kwargs=True) for model in models]
 
     @contextmanager
-    def ahead(self, tensor: Tensor) -> Iterator[None]:
-        """Gates [row, layer, head] that stay as they are for the length of the block: every layer's are made
+    def ahead(self, tensor: Float[Tensor, "row layer head"]) -> Iterator[None]:
+        """Gates that stay as they are for the length of the block: every layer's are made
         ready at once. Compiled code of one block then serves all of them, as no layer looks up its number."""
         with self._block(self._checked(tensor), None, {}):
             ready: dict[torch.device, tuple[Tensor, ...]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from headatlas.core import ModelSourceError
+from headatlas.core import ModelSourceError, first_line
 
 __all__ = ["read_gguf", "require_all_weights"]
 
@@ -31,7 +31,7 @@ def read_gguf(path: Path, dtype: Any = torch.float32) -> tuple[Any, Any]:
     except ModelSourceError:
         raise
     except Exception as error:  # the readers below raise whatever a broken file happens to trip
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)
         raise ModelSourceError(f"{path.name!r} cannot be read as a GGUF model: {reason}") from error
     require_all_weights(path.name, info["missing_keys"])
     return _plain(read), tokenizer

@@ -10,10 +10,21 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from jaxtyping import Float, Float64, Int, Shaped
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-__all__ = ["bias_of", "columns_of", "exact", "is_linear", "is_plain", "rows_of", "width_in", "width_out"]
+__all__ = [
+    "bias_of",
+    "columns_of",
+    "exact",
+    "has_plain_weight",
+    "is_linear",
+    "is_plain",
+    "rows_of",
+    "width_in",
+    "width_out",
+]
 
 _BLOCK = 1024
 
@@ -26,9 +37,9 @@ def is_linear(module: nn.Module) -> bool:
     return all(isinstance(size, int) for size in sizes)
 
 
-def is_plain(module: nn.Module) -> bool:
-    """True where the matrix can be sliced straight out of `module.weight`."""
-    if type(module) not in (nn.Linear, Conv1D) or hasattr(module, "_hf_hook"):
+def has_plain_weight(module: nn.Module) -> bool:
+    """True for a Linear or Conv1D, or a subclass, whose weight is an ordinary tensor of floats in memory."""
+    if not isinstance(module, nn.Linear | Conv1D) or hasattr(module, "_hf_hook"):
         return False
     weight: Any = module.weight
     return bool(
@@ -39,13 +50,18 @@ def is_plain(module: nn.Module) -> bool:
     )
 
 
+def is_plain(module: nn.Module) -> bool:
+    """True where the matrix can be sliced straight out of `module.weight`."""
+    return type(module) in (nn.Linear, Conv1D) and has_plain_weight(module)
+
+
 def width_in(module: nn.Module) -> int:
     if isinstance(module, Conv1D):
         return int(module.nx)
     return int(module.in_features)  # type: ignore[arg-type]
 
 
-def exact(tensor: Tensor) -> Tensor:
+def exact(tensor: Shaped[Tensor, "*shape"]) -> Float64[Tensor, "*shape"]:
     """In double precision, on the CPU where the device has none."""
     return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
 
@@ -73,7 +89,7 @@ def _device(module: nn.Module) -> torch.device:
 
 
 @torch.no_grad()
-def _on_units(module: nn.Module, index: Tensor) -> Tensor:
+def _on_units(module: nn.Module, index: Int[Tensor, " channel"]) -> Float[Tensor, "channel out"]:
     """What the module gives for the unit vectors of the input channels `index`, bias taken off."""
     device, dtype = _device(module), _compute_dtype(module)
     units = torch.zeros(len(index) + 1, width_in(module), device=device, dtype=dtype)
@@ -83,8 +99,8 @@ def _on_units(module: nn.Module, index: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def rows_of(module: nn.Module, channels: range) -> Tensor:
-    """[channel, out]: the matrix rows that read these input channels, a copy."""
+def rows_of(module: nn.Module, channels: range) -> Float[Tensor, "channel out"]:
+    """The matrix rows that read these input channels, a copy."""
     if is_plain(module):
         weight: Any = module.weight
         some = slice(channels.start, channels.stop)
@@ -93,8 +109,8 @@ def rows_of(module: nn.Module, channels: range) -> Tensor:
 
 
 @torch.no_grad()
-def columns_of(module: nn.Module, index: Tensor) -> Tensor:
-    """[in, len(index)]: the matrix columns that write the output channels `index`."""
+def columns_of(module: nn.Module, index: Int[Tensor, " channel"]) -> Float[Tensor, "in channel"]:
+    """The matrix columns that write the output channels `index`."""
     if is_plain(module):
         weight: Any = module.weight
         index = index.to(weight.device)
@@ -104,7 +120,7 @@ def columns_of(module: nn.Module, index: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def bias_of(module: nn.Module) -> Tensor | None:
+def bias_of(module: nn.Module) -> Float[Tensor, " out"] | None:
     """What the module adds whatever its input, or None where that is nothing."""
     if is_plain(module):
         return module.bias  # type: ignore[return-value]

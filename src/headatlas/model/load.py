@@ -32,10 +32,10 @@ from headatlas.core import (
     ModelSourceError,
     ModelSpec,
     RequestError,
+    first_line,
 )
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
-from headatlas.model.float8 import computes_in_float8, to_float8
 from headatlas.model.gate_modules import Gating, is_gated
 from headatlas.model.gguf import read_gguf, require_all_weights
 from headatlas.model.linear import width_out
@@ -56,7 +56,7 @@ _FORWARD_ERRORS = (
     ImportError,
 )
 _INT8 = " In int8 what goes into a product is rounded, too; int4 rounds weights alone."
-DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "float8", "int8", "int4")
+DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "int8", "int4")
 
 
 def load_model(
@@ -79,9 +79,8 @@ def load_model(
     model that is loaded already (then give its `tokenizer`). A loaded model is used as it is and stays in
     train or eval mode as it was; the library measures in eval mode either way.
     `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
-    and float32 elsewhere, `"float8"` is bfloat16 with the wide matrices in eight bits, on a GPU that has
-    them: the quickest fits, a little coarser. `"int8"` and `"int4"` round the weights when they are loaded
-    (bitsandbytes), for models that fit no other way; `quantization_config` takes any other.
+    and float32 elsewhere. `"int8"` and `"int4"` round the weights when they are loaded (bitsandbytes), for
+    models that fit no other way; `quantization_config` takes any other.
     `device=None` takes an accelerator if there is one.
     `check=False` skips the self-check, for a model that has passed it before. Further options go to
     `from_pretrained` as they are.
@@ -97,9 +96,6 @@ def load_model(
         if quantization_config is not None:
             raise RequestError(f"give dtype {dtype} or a quantization_config, not both.")
         quantization_config = _rounded(dtype, kind)
-    eight_bits = isinstance(dtype, str) and dtype == "float8"
-    if eight_bits and (device_map is not None or quantization_config is not None):
-        raise RequestError("dtype float8 is for a model that is on one GPU and not quantised already.")
     if device is not None and device_map is not None:
         raise RequestError("give device or device_map, not both.")
     options |= {
@@ -130,7 +126,7 @@ def load_model(
             hf.to(place)
         hf.eval()
     with quiet(), eval_mode(hf):
-        return _prove(hf, tokenizer, name, commit, check, eight_bits)
+        return _prove(hf, tokenizer, name, commit, check)
 
 
 def _name_of(hf: Any) -> str:
@@ -139,23 +135,13 @@ def _name_of(hf: Any) -> str:
     return Path(name).name if Path(name).exists() else name
 
 
-def _prove(
-    hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool, eight_bits: bool = False
-) -> Model:
+def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) -> Model:
     outcome: SelfCheck | None = None
     for module in hf.modules():
         if getattr(module, "support_avx512bf16_for_cpu", False):
             # bitsandbytes packs four-bit weights anew for a product that has no slopes
             module.support_avx512bf16_for_cpu = False
-    parameters, content = sum(p.numel() for p in hf.parameters()), fingerprint(hf)
-    dtype = str(hf.dtype).removeprefix("torch.")
-    if eight_bits:
-        dtype = "float8"
-        try:
-            if not to_float8(hf):
-                raise ModelRefusedError(f"{name} has no matrix that can be put into eight bits.")
-        except torch.OutOfMemoryError as error:
-            raise HeadatlasError(f"no memory left to put {name} into eight bits.") from error
+    content_hash = fingerprint(hf)  # before the first pass: some quantised modules change what they hold
     try:
         anatomy = find_heads(hf)
         gating = Gating(hf, anatomy)
@@ -170,7 +156,7 @@ def _prove(
             raise
         raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
     except _FORWARD_ERRORS as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = first_line(error)
         raise ModelRefusedError(
             f"{name} cannot be mapped: it does not run on plain token ids, or in no way that can be "
             f"followed ({type(error).__name__}: {reason})."
@@ -194,10 +180,10 @@ def _prove(
         head_dim=tuple(found.head_dim if found else 0 for found in anatomy.attention),
         hidden=width_out(hf.get_submodule(anatomy.present()[0].output)),
         vocabulary=hf.get_input_embeddings().weight.shape[0],
-        parameters=parameters,
-        dtype=dtype,
+        parameters=sum(p.numel() for p in hf.parameters()),
+        dtype=str(hf.dtype).removeprefix("torch."),
         revision=commit,
-        content_hash=content,
+        content_hash=content_hash,
     )
     return Model(hf, tokenizer, spec, anatomy, gating, outcome)
 
@@ -248,7 +234,7 @@ def _explain(error: Exception, name: str, trust: bool) -> str:
         )
     kind = type(error).__name__
     if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):
-        return f"a weight file of {name} is truncated or corrupt ({text.splitlines()[0][:120]})."
+        return f"a weight file of {name} is truncated or corrupt ({first_line(error, 120)})."
     if "ignore_mismatched_sizes" in text or "size mismatch" in text:
         return f"{name} cannot be loaded: weights in its files have other shapes than its config says."
     first, *rest = text.splitlines()
@@ -277,13 +263,6 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> str | torch.dtype:
         return dtype
     if dtype in ("fast", "int8", "int4"):
         return torch.bfloat16 if _computes_in_bfloat16(device) else torch.float32
-    if dtype == "float8":
-        if not computes_in_float8(device):
-            raise RequestError(
-                "dtype float8 needs a GPU that multiplies in eight bits (NVIDIA, from compute capability 8.9 "
-                "on); take fast."
-            )
-        return torch.bfloat16
     if dtype not in DTYPES:
         raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
     found: torch.dtype = getattr(torch, dtype)

@@ -14,7 +14,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from headatlas.core import ModelSourceError, UnknownNameError
+from headatlas.core import ModelSourceError, UnknownNameError, first_line
 from headatlas.model.embedded import EMBEDDED, Embedded
 
 __all__ = ["Located", "cached_models", "locate"]
@@ -61,7 +61,7 @@ def locate(source: str | os.PathLike[str], revision: str | None = None) -> Locat
         if path.is_dir():
             return _folder(path)
     except (OSError, RuntimeError) as error:  # unreadable, far too long, the home of nobody
-        raise ModelSourceError(f"{_short(text)} cannot be read: {_first_line(error)}.") from error
+        raise ModelSourceError(f"{_short(text)} cannot be read: {_reason(error)}.") from error
     if _looks_like_path(text):
         raise ModelSourceError(f"there is no file or folder {_short(text)}.")
     return _on_hub(text, revision)
@@ -137,7 +137,7 @@ def _from_hub_cache(name: str, revision: str | None, error: Exception) -> Locate
     hint = f" Did you mean {close.closest[0]!r}?" if close.closest else ""
     raise ModelSourceError(
         f"{name!r} is not on this machine and the hub cannot be reached "
-        f"({_first_line(error)}); check the network or give a local folder.{hint}"
+        f"({_reason(error)}); check the network or give a local folder.{hint}"
     ) from error
 
 
@@ -145,9 +145,8 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 100 else text[:100] + "…")
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0].rstrip(".")[:160]
+def _reason(error: Exception) -> str:
+    return first_line(error, 160).rstrip(".")
 
 
 def cached_models() -> list[str]:

@@ -9,18 +9,19 @@ from typing import Any
 from uuid import uuid4
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.activations import head_outputs, observe
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.find import eager, input_device
 from headatlas.model.fingerprint import fingerprint
 from headatlas.model.first_tokens import first_tokens
 from headatlas.model.gate_modules import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
 from headatlas.model.modes import eval_mode
 from headatlas.model.post_norm import NormAfter, find_norms
+from headatlas.model.probe import eager, input_device
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources
@@ -133,13 +134,18 @@ class Model:
                     raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
         return self._gating(values, at, toward)
 
-    def fixed_gates(self, values: Tensor) -> AbstractContextManager[None]:
-        """`gates` [row, layer, head] that do not change inside the block: what compiled blocks need. Not for
+    def fixed_gates(self, values: Float[Tensor, "row layer head"]) -> AbstractContextManager[None]:
+        """`gates` that do not change inside the block: what compiled blocks need. Not for
         models whose weights are elsewhere until they are used."""
         return self._gating.ahead(values)
 
-    def logits_at(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
-        """[wanted, vocabulary]: the logits at position `positions[i]` of row `rows[i]` of `ids`.
+    def logits_at(
+        self,
+        ids: Int[Tensor, "row position"],
+        rows: Int[Tensor, " wanted"],
+        positions: Int[Tensor, " wanted"],
+    ) -> Float[Tensor, "wanted vocabulary"]:
+        """The logits at position `positions[i]` of row `rows[i]` of `ids`.
 
         The vocabulary is visited for these positions only. Gates that are in force hold here too.
         """
@@ -147,21 +153,25 @@ class Model:
         with self._evaluating():
             return self._readout(ids, rows, positions)
 
-    def try_readout(self, ids: Tensor) -> None:
+    def try_readout(self, ids: Int[Tensor, "row position"]) -> None:
         """Find out, once per model, whether `logits_at` can leave out what is not wanted; `ids` are some
         texts. Otherwise it is done at the first need."""
         if not self._readout.tried:
             with self._gating.paused(), self._evaluating():
                 self._readout.find_out(ids)
 
-    def observe(self, ids: Tensor, positions: Tensor) -> dict[int, tuple[Tensor, Tensor]]:
-        """layer -> (head outputs [row, head * head_dim], what the values are made from [row, hidden]) at
-        position `positions[row]` of each row of `ids`, as the model runs."""
+    def observe(
+        self, ids: Int[Tensor, "row position"], positions: Int[Tensor, " row"]
+    ) -> dict[int, tuple[Float[Tensor, "row channel"], Float[Tensor, "row hidden"]]]:
+        """layer -> (head outputs, side by side; what the values are made from) at position `positions[row]`
+        of each row of `ids`, as the model runs."""
         with eval_mode(self.hf):
             return observe(self.hf, self.anatomy, ids, positions)
 
-    def head_outputs(self, ids: Tensor) -> dict[int, Tensor]:
-        """layer -> [row, position, head * head_dim]: what the heads put out on these texts."""
+    def head_outputs(
+        self, ids: Int[Tensor, "row position"]
+    ) -> dict[int, Float[Tensor, "row position channel"]]:
+        """layer -> what the heads put out on these texts, side by side."""
         with eval_mode(self.hf):
             return head_outputs(self.hf, self.anatomy, ids)
 
@@ -186,11 +196,11 @@ class Model:
         name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
         return read_head(self.hf, self.attention(name.layer), name.head)
 
-    def value_weight(self, layer: int, head: int) -> Tensor:
+    def value_weight(self, layer: int, head: int) -> Float[Tensor, "hidden head_dim"]:
         """W_V of one head, as in `value_output`."""
         return value_slice(self.hf, self.attention(layer), head)
 
-    def output_weight(self, layer: int, head: int) -> Tensor:
+    def output_weight(self, layer: int, head: int) -> Float[Tensor, "head_dim hidden"]:
         """W_O of one head, as in `value_output`."""
         return output_slice(self.hf, self.attention(layer), head)
 
@@ -200,8 +210,10 @@ class Model:
             self._norms = find_norms(self.hf, self.anatomy)
         return self._norms.get(layer)
 
-    def source_vectors(self, tokens: Tensor | Sequence[int], kind: str = "first_mlp") -> Tensor:
-        """[token, hidden]: what tokens bring to the heads; `kind` is one of `SOURCES`."""
+    def source_vectors(
+        self, tokens: Tensor | Sequence[int], kind: str = "first_mlp"
+    ) -> Float[Tensor, "token hidden"]:
+        """What tokens bring to the heads; `kind` is one of `SOURCES`."""
         if kind not in SOURCES:
             raise RequestError(f"no source vectors of kind {kind!r}; there are {' and '.join(SOURCES)}.")
         ids = self._token_ids(tokens)
@@ -214,7 +226,7 @@ class Model:
         with eval_mode(self.hf):
             return self._sources.embedding(ids) if kind == "embedding" else self._sources.first_mlp(ids)
 
-    def _token_ids(self, tokens: Any) -> Tensor:
+    def _token_ids(self, tokens: Any) -> Int[Tensor, " token"]:
         try:
             ids = torch.as_tensor(tokens, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -227,8 +239,8 @@ class Model:
             raise RequestError(f"token ids go from 0 to {self.spec.vocabulary - 1}.")
         return ids.long()
 
-    def unembedding(self) -> Tensor:
-        """W_U [hidden, vocabulary], without bias."""
+    def unembedding(self) -> Float[Tensor, "hidden vocabulary"]:
+        """W_U, without bias."""
         output = self.hf.get_output_embeddings()
         if output is None or width_in(output) != self.spec.hidden:
             raise RequestError(f"{self.spec.name} has no unembedding that reads its stream directly.")

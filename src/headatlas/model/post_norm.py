@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.find import eager, random_ids
 from headatlas.model.linear import is_linear
 from headatlas.model.modes import eval_mode
+from headatlas.model.probe import eager, random_ids
 from headatlas.model.trace import Trace, trace
 from headatlas.model.weights import norm_gain
 
@@ -25,13 +26,13 @@ __all__ = ["NormAfter", "find_norms"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormAfter:
-    """`gain` [hidden]: the weights of a norm; `centres`: does it take off the mean?"""
+    """`gain`: the weights of a norm; `centres`: does it take off the mean?"""
 
-    gain: Tensor
+    gain: Float[Tensor, " hidden"]
     centres: bool
 
-    def __call__(self, vectors: Tensor) -> Tensor:
-        """[…, hidden] as it comes out, but for the positive number and a bias."""
+    def __call__(self, vectors: Float[Tensor, "*batch hidden"]) -> Float[Tensor, "*batch hidden"]:
+        """The vectors as they come out, but for the positive number and a bias."""
         if self.centres:
             vectors = vectors - vectors.mean(-1, keepdim=True)
         return vectors * self.gain.to(vectors)

@@ -26,13 +26,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.find import POSITIONS, eager, random_ids, rows_first
 from headatlas.model.gate_modules import Gating, ungated
 from headatlas.model.linear import exact
+from headatlas.model.probe import POSITIONS, eager, random_ids, rows_first
 from headatlas.model.trace import Trace, first_tensor, hooks, logits_of, run_until, trace
 from headatlas.model.weights import head_values, output_slice
 
@@ -135,7 +136,11 @@ def self_check(hf: PreTrainedModel, anatomy: Anatomy, gating: Gating) -> SelfChe
 
 
 def _ones_identical(
-    hf: PreTrainedModel, anatomy: Anatomy, gating: Gating, ids: Tensor, plain: Tensor
+    hf: PreTrainedModel,
+    anatomy: Anatomy,
+    gating: Gating,
+    ids: Int[Tensor, "row position"],
+    plain: Float[Tensor, "row position vocabulary"],
 ) -> bool:
     with gating(torch.ones(anatomy.shape)):
         return torch.equal(logits_of(hf, ids), plain)
@@ -176,7 +181,11 @@ def _ratio(error: Tensor, size: Tensor, floor: float = 0.0) -> float:
 
 
 def _causal_deviation(
-    hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor, plain: Tensor
+    hf: PreTrainedModel,
+    anatomy: Anatomy,
+    clean: Trace,
+    ids: Int[Tensor, "row position"],
+    plain: Float[Tensor, "row position vocabulary"],
 ) -> float:
     """The largest attention to a later position, or what another last token does to earlier logits."""
     owners = {found.module for found in anatomy.present()}
@@ -255,7 +264,9 @@ def _taken_deviations(
     return deviations
 
 
-def _take_out(hf: PreTrainedModel, found: Attention, values: Tensor) -> Callable[..., Tensor]:
+def _take_out(
+    hf: PreTrainedModel, found: Attention, values: Float[Tensor, "row layer head"]
+) -> Callable[..., Tensor]:
     def hook(module: nn.Module, args: Any, output: Tensor) -> Tensor:
         z = exact(args[0]).unflatten(-1, (found.heads, -1))
         off = 1 - values[:, found.layer, : found.heads].to(z)
@@ -270,12 +281,14 @@ def _take_out(hf: PreTrainedModel, found: Attention, values: Tensor) -> Callable
 
 @dataclass
 class _Kept:
-    output: Tensor  # after the output projection: [this layer's row, plain row]
-    before: Tensor  # entering the block: [this layer's row, plain row]
-    after: Tensor  # leaving the block: [this layer's row, plain row]
+    """Two rows: this layer's, and the plain one."""
+
+    output: Shaped[Tensor, "2 ..."]  # after the output projection
+    before: Shaped[Tensor, "2 ..."]  # entering the block
+    after: Shaped[Tensor, "2 ..."]  # leaving the block
 
 
-def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, _Kept]:
+def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Int[Tensor, "row position"]) -> dict[int, _Kept]:
     """Run, keeping only the rows that will be compared (a large model has many layers)."""
     rows = len(ids)
     outputs: dict[int, Tensor] = {}
@@ -324,11 +337,13 @@ def _kept_rows(hf: PreTrainedModel, anatomy: Anatomy, ids: Tensor) -> dict[int, 
 class _Response:
     """What a layer does where one position alone has values, all of them one."""
 
-    heads: Tensor  # [head, query, key, head_dim]: head outputs, the key being that position
-    pattern: Tensor  # [head, query, key]: the attention weight for it
+    heads: Float[Tensor, "head query key head_dim"]  # head outputs, the key being that position
+    pattern: Float[Tensor, "softmax_head query key"]  # the attention weight for it
 
 
-def _responses(hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor) -> dict[int, _Response]:
+def _responses(
+    hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Int[Tensor, "1 position"]
+) -> dict[int, _Response]:
     """Each output projection answers as in the clean run, so one pass serves all layers."""
     rows = POSITIONS + 2  # one per position; the other two keep rows and positions distinguishable
     shown: dict[int, Tensor] = {}
@@ -380,7 +395,9 @@ def _responses(hf: PreTrainedModel, anatomy: Anatomy, clean: Trace, ids: Tensor)
     return {found.layer: _Response(shown[found.layer], patterns[found.module]) for found in anatomy.present()}
 
 
-def _restore(view: Tensor, like: Tensor) -> Tensor:
+def _restore(
+    view: Shaped[Tensor, "row position channel"], like: Shaped[Tensor, "*shape"]
+) -> Shaped[Tensor, "*shape"]:
     """Undo `rows_first`."""
     rows, positions = view.shape[:2]
     if like.ndim == 4 and like.shape[1] != positions:

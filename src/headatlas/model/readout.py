@@ -11,20 +11,23 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 __all__ = ["Readout"]
 
 
 class _Picking(nn.Module):
-    """Stands in for the unembedding; gives [1, wanted, vocabulary]."""
+    """Stands in for the unembedding."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
         object.__setattr__(self, "inner", inner)
         self.wanted: tuple[Tensor, Tensor] | None = None
 
-    def forward(self, hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def forward(
+        self, hidden: Float[Tensor, "row position hidden"], *args: Any, **kwargs: Any
+    ) -> Float[Tensor, "1 wanted vocabulary"]:
         assert self.wanted is not None
         rows, positions = (index.to(hidden.device) for index in self.wanted)
         places = rows * hidden.shape[1] + positions
@@ -54,8 +57,13 @@ class Readout:
         """Is it known whether this model allows it?"""
         return self._tried
 
-    def __call__(self, ids: Tensor, rows: Tensor, positions: Tensor) -> Tensor:
-        """[wanted, vocabulary]: the logits at `positions[i]` of row `rows[i]` of `ids`."""
+    def __call__(
+        self,
+        ids: Int[Tensor, "row position"],
+        rows: Int[Tensor, " wanted"],
+        positions: Int[Tensor, " wanted"],
+    ) -> Float[Tensor, "wanted vocabulary"]:
+        """The logits at `positions[i]` of row `rows[i]` of `ids`."""
         if not self._tried:
             self.find_out(ids)
         if self._place is None:
@@ -76,7 +84,7 @@ class Readout:
         finally:
             parent._modules[child] = inner
 
-    def find_out(self, like: Tensor) -> None:
+    def find_out(self, like: Int[Tensor, "row position"]) -> None:
         """Two positions of a few rows, once picked and once taken from all logits. No gates are in force that
         have to do with rows or positions: these are others."""
         output = self._hf.get_output_embeddings()

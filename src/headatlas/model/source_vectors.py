@@ -20,14 +20,15 @@ from itertools import combinations
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headatlas.core import ModelRefusedError
 from headatlas.model.anatomy import Anatomy
-from headatlas.model.find import input_device, random_ids
 from headatlas.model.linear import exact, is_linear, width_out
 from headatlas.model.modes import is_dtype_error, single_precision
+from headatlas.model.probe import input_device, random_ids
 from headatlas.model.trace import Call, Trace, first_tensor, hooks, run_until, trace
 
 __all__ = ["Sources"]
@@ -67,8 +68,7 @@ class Sources:
         return self._scale
 
     @torch.no_grad()
-    def embedding(self, ids: Tensor) -> Tensor:
-        """[token, hidden]"""
+    def embedding(self, ids: Int[Tensor, " token"]) -> Float[Tensor, "token hidden"]:
         if (scale := self.embedding_scale) is not None:
             ids = ids.to(input_device(self._hf))
             rows: Tensor = self._embed(ids)
@@ -80,7 +80,9 @@ class Sources:
             raise ModelRefusedError(f"{self._block} takes {rows.shape[1]} channels, not one stream.")
         return rows
 
-    def _stored(self, ids: Tensor, rows: Tensor, scale: float) -> tuple[Tensor, float]:
+    def _stored(
+        self, ids: Int[Tensor, " token"], rows: Float[Tensor, "token hidden"], scale: float
+    ) -> tuple[Float[Tensor, "token hidden"], float]:
         """(rows, factor): the rows as stored, if the table only multiplies them, else as they come."""
         weight = getattr(self._embed, "weight", None)
         if type(getattr(weight, "data", None)) is not Tensor or weight.shape[-1] != rows.shape[-1]:  # type: ignore[union-attr]
@@ -93,7 +95,7 @@ class Sources:
             return rows, scale
         return stored.float(), factor * scale
 
-    def _entering(self, ids: Tensor) -> Tensor:
+    def _entering(self, ids: Int[Tensor, " token"]) -> Float[Tensor, "token channel"]:
         """The stream that enters the first block for each token as a text of its own."""
         seen: list[Tensor] = []
 
@@ -108,8 +110,7 @@ class Sources:
     # --- first MLP ---
 
     @torch.no_grad()
-    def first_mlp(self, ids: Tensor) -> Tensor:
-        """[token, hidden]"""
+    def first_mlp(self, ids: Int[Tensor, " token"]) -> Float[Tensor, "token hidden"]:
         branch = self._find_branch()
         made: dict[str, Tensor] = {}
 
@@ -214,7 +215,7 @@ class Sources:
 
         return [self._hf.get_submodule(name).register_forward_hook(hook) for name in names]
 
-    def _enter(self, rows: Tensor, dtype: torch.dtype | None = None) -> list[Any]:
+    def _enter(self, rows: Float[Tensor, "token hidden"], dtype: torch.dtype | None = None) -> list[Any]:
         """Let these embeddings, and no positions, enter the first block."""
 
         block = self._hf.get_submodule(self._block)
@@ -259,7 +260,7 @@ def _explains(block: Call, parts: tuple[Call, ...]) -> list[float] | None:
     return [float(factor) for factor in fitted[1:]]
 
 
-def _say_the_same(matrix: Tensor) -> bool:
+def _say_the_same(matrix: Float[Tensor, "number column"]) -> bool:
     """Are columns so alike that their factors mean nothing?"""
     return float(torch.linalg.cond((matrix / matrix.norm(dim=0)).cpu())) > 1e4
 
@@ -309,8 +310,8 @@ def _in_dtype(values: Any, dtype: torch.dtype) -> Any:
     return values
 
 
-def _one_stream(stream: Tensor, rows: int) -> Tensor:
-    """[row, position, hidden]; models with several parallel streams count by their first."""
+def _one_stream(stream: Tensor, rows: int) -> Float[Tensor, "{rows} position hidden"]:
+    """Models with several parallel streams count by their first."""
     while stream.ndim > 3 and stream.shape[0] != rows:
         stream = stream[0]
     return stream if stream.ndim == 3 else stream[:, :, 0]

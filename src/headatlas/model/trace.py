@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
@@ -37,12 +38,12 @@ class Call:
 
 @dataclass(slots=True)
 class AttentionEvent:
-    """A softmax over key positions inside module `owner`; `pattern` is [row, head, query, key]."""
+    """A softmax over key positions inside module `owner`."""
 
     owner: str
     time: int
     heads: int
-    pattern: Tensor
+    pattern: Float[Tensor, "row head query key"]
 
 
 @dataclass(slots=True)
@@ -85,7 +86,9 @@ class _ReachedError(Exception):
     """No error: raised to leave a forward pass at a module."""
 
 
-def logits_of(hf: PreTrainedModel, ids: Tensor) -> Tensor:
+def logits_of(
+    hf: PreTrainedModel, ids: Int[Tensor, "row position"]
+) -> Float[Tensor, "row position vocabulary"]:
     """The logits for token ids, with no cache and no gradient."""
     with torch.no_grad():
         output = hf(input_ids=ids, use_cache=False)
@@ -95,7 +98,7 @@ def logits_of(hf: PreTrainedModel, ids: Tensor) -> Tensor:
     return logits
 
 
-def run_until(hf: PreTrainedModel, ids: Tensor, name: str) -> None:
+def run_until(hf: PreTrainedModel, ids: Int[Tensor, "row position"], name: str) -> None:
     """Run the model on token ids and leave it once module `name` and its other hooks are done."""
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
@@ -126,8 +129,8 @@ class _AttentionWatch(TorchDispatchMode):
         return result
 
 
-def trace(hf: PreTrainedModel, ids: Tensor, until: str | None = None) -> Trace:
-    """Run `hf` on token ids [row, position] and record every module call and attention event.
+def trace(hf: PreTrainedModel, ids: Int[Tensor, "row position"], until: str | None = None) -> Trace:
+    """Run `hf` on token ids and record every module call and attention event.
 
     With `until`, the pass ends after that module and there are no logits.
     """

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -17,7 +18,7 @@ __all__ = ["ValueOutput", "head_values", "norm_gain", "output_slice", "read_head
 
 
 class ValueOutput(NamedTuple):
-    """`value` [hidden, head_dim] and `output` [head_dim, hidden] of one head.
+    """W_V and W_O of one head.
 
     A head moves `x @ value @ output` from where it looks to where it is. Left out are biases, norms
     (before attention, on the values, over all heads before W_O, after W_O) and positive factors
@@ -25,18 +26,18 @@ class ValueOutput(NamedTuple):
     projections, the norm between them reduced to the norm's own weights.
     """
 
-    value: Tensor
-    output: Tensor
+    value: Float[Tensor, "hidden head_dim"]
+    output: Float[Tensor, "head_dim hidden"]
 
 
-def output_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
-    """[head_dim, hidden]: the part of W_O that reads this head."""
+def output_slice(hf: PreTrainedModel, found: Attention, head: int) -> Float[Tensor, "head_dim hidden"]:
+    """The part of W_O that reads this head."""
     width = found.head_dim
     return rows_of(ungated(hf, found.output), range(head * width, (head + 1) * width))
 
 
-def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Tensor:
-    """[hidden, head_dim]: the part of W_V that makes this head's values."""
+def value_slice(hf: PreTrainedModel, found: Attention, head: int) -> Float[Tensor, "hidden head_dim"]:
+    """The part of W_V that makes this head's values."""
     path = found.value
     last = columns_of(hf.get_submodule(path.last_linear), path.channels[head])
     if path.expand is None:
@@ -54,7 +55,7 @@ def read_head(hf: PreTrainedModel, found: Attention, head: int) -> ValueOutput:
 
 
 @torch.no_grad()
-def norm_gain(norm: nn.Module, width: int) -> Tensor:
+def norm_gain(norm: nn.Module, width: int) -> Float[Tensor, " {width}"]:
     """The per-channel factor of a norm, measured: some store it as weight, some as weight − 1.
 
     A vector of ±1 has mean square one (and mean zero, for the norms that take the mean off), so
@@ -73,8 +74,10 @@ def norm_gain(norm: nn.Module, width: int) -> Tensor:
 
 
 @torch.no_grad()
-def head_values(hf: PreTrainedModel, found: Attention, head: int, x: Tensor) -> Tensor:
-    """[..., head_dim]: the values that this head mixes, from what its value projection was given.
+def head_values(
+    hf: PreTrainedModel, found: Attention, head: int, x: Float[Tensor, "*batch hidden"]
+) -> Float[Tensor, "*batch head_dim"]:
+    """The values that this head mixes, from what its value projection was given.
 
     Unlike `value_slice` this keeps biases and norms: it is what the model itself computes.
     """
@@ -86,7 +89,9 @@ def head_values(hf: PreTrainedModel, found: Attention, head: int, x: Tensor) -> 
     return hf.get_submodule(path.norm)(values) if path.norm else values  # type: ignore[no-any-return]
 
 
-def _apply(module: nn.Module, channels: Tensor, x: Tensor) -> Tensor:
+def _apply(
+    module: nn.Module, channels: Int[Tensor, " channel"], x: Float[Tensor, "*batch hidden"]
+) -> Float[Tensor, "*batch channel"]:
     out = exact(x) @ exact(columns_of(module, channels)).to(exact(x).device)
     bias = bias_of(module)
     if bias is not None:

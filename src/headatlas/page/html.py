@@ -1,4 +1,5 @@
-"""One HTML file: the bundle, the payload, and a policy that lets nothing in or out."""
+"""One HTML file: the bundle, the payload, and a policy that lets nothing in or out; of one atlas, or of two
+beside each other."""
 
 from __future__ import annotations
 
@@ -8,9 +9,14 @@ import json
 import re
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-__all__ = ["page_of"]
+from headatlas.atlas import Atlas, require_atlas
+from headatlas.core import RequestError, require_path, write_whole
+from headatlas.page.payload import payload_of
+
+__all__ = ["page_of", "write_page"]
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -28,6 +34,28 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
+
+
+def write_page(
+    atlas: Atlas | str | Path, out: str | Path, *, other: Atlas | str | Path | None = None
+) -> Path:
+    """Write the page of an atlas (and of another, to compare) and return its path. It works from a folder,
+    without a server and without a network."""
+    path = require_path("out", out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise RequestError(f"{str(out)!r} is no page; its name ends in .html.")
+    given = [one for one in (atlas, other) if one is not None]
+    folders = [folder for one in given if (folder := _folder_of(one)) is not None]
+    if len(set(folders)) < len(folders):
+        raise RequestError(f"{folders[0]} twice: an atlas is compared with another one.")
+    both = [require_atlas(one) for one in given]
+    write_whole(path, page_of(payload_of(both)))
+    return path
+
+
+def _folder_of(atlas: Atlas | str | Path) -> Path | None:
+    folder = atlas.path if isinstance(atlas, Atlas) else require_path("the folder of an atlas", atlas)
+    return folder and folder.resolve()
 
 
 def page_of(payload: dict[str, Any]) -> str:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headatlas.atlas.contrasts import contrasts_of
-from headatlas.atlas.finding import plural
 from headatlas.atlas.imported import imported_effects
 from headatlas.atlas.roles import ROLE_WORDS
-from headatlas.core import NOT_IMPORTED
+from headatlas.core import NOT_IMPORTED, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
-    from headatlas.atlas.card import HeadCard
+    from headatlas.atlas.head_card import HeadCard
 
 __all__ = ["atlas_html", "card_html"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headatlas.atlas import Atlas, Run, effect_path, fit_path, open_atlas, work_path
+from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
 from headatlas.core import ModelRef, RequestError, require_whole
 from headatlas.method.gating import GatingSettings, resolve
 from headatlas.method.method import METHODS
@@ -274,12 +274,12 @@ def _checked_tokens(max_tokens: int | None) -> int | None:
 def _step(method: str, task: str, seeds: tuple[int, ...], stages: Mapping[str, tuple[str, ...]]) -> Step:
     """A block of seeds of a method that fits gates, or one seed of a method that measures effects."""
     if not stages:
-        path = effect_path(Path(), method, task, seeds[0])
+        path = record_path(EffectMap, method, task, seed=seeds[0])
         name = f"{task}: {method}" + (f", seed {seeds[0]}" if seeds[0] else "")
         return Step(name, (task,), seeds, makes=(path,), reads=(path.parent,))
     fits = [fit for names in stages.values() for fit in names]
-    makes = tuple(fit_path(Path(), method, task, seed, fit) for seed in seeds for fit in fits)
-    work = tuple(work_path(Path(), method, task, stage) for stage in stages)
+    makes = tuple(record_path(Fit, method, task, seed=seed, fit=fit) for seed in seeds for fit in fits)
+    work = tuple(work_path(method, task, stage) for stage in stages)
     prefix = task if method == "gating" else f"{task}: {method}"
     return Step(
         f"{prefix}, {seeds_text(seeds)}", (task,), seeds, makes=makes, work=work, reads=(makes[0].parent,)

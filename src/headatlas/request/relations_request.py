@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headatlas.atlas import Atlas, note_path, open_atlas, score_path
+from headatlas.atlas import Atlas, ScoreMap, note_path, open_atlas, record_path
 from headatlas.core import ModelRef, UnknownNameError, require_whole
 from headatlas.request.origin import model_ref, recorded_model
 from headatlas.request.plan import Plan, Step
@@ -102,12 +102,12 @@ class RelationsRequest:
         for start in range(0, len(names), _TOGETHER):
             block = tuple(names[start : start + _TOGETHER])
             # which relations can be scored in texts shows when their tokens are known
-            makes = () if self.dynamic else tuple(score_path(Path(), "relations", name) for name in block)
+            makes = () if self.dynamic else tuple(record_path(ScoreMap, "relations", name) for name in block)
             title = f"relations {start + 1} to {start + len(block)}"
             steps.append(Step(title, block, part="scores", makes=makes))
         if self.salient:
-            steps.append(Step("salient tokens", part="salient", makes=(note_path(Path(), "salient"),)))
-        first = [Step("source vectors", part="source", makes=(note_path(Path(), "source"),))]
+            steps.append(Step("salient tokens", part="salient", makes=(note_path("salient"),)))
+        first = [Step("source vectors", part="source", makes=(note_path("source"),))]
         last = [[Step("heads off", part="causal")]] if self.causal else []
         methods = ["relations", *(DYNAMIC if self.dynamic else ())]
         return Plan([first, steps, *last], [(method, name) for method in methods for name in names])

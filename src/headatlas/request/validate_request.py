@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headatlas.atlas import Atlas, effect_path, note_path, open_atlas, slug
-from headatlas.core import AtlasError, ModelRef, RequestError, UnknownNameError, require_whole
+from headatlas.atlas import Atlas, EffectMap, note_path, open_atlas, record_path
+from headatlas.core import AtlasError, ModelRef, RequestError, UnknownNameError, require_whole, slug
 from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import distinct_tasks
 from headatlas.request.origin import model_ref, recorded_model, recorded_task, task_from_json, task_to_json
@@ -120,7 +120,7 @@ class ValidateRequest:
             compared = compared_methods(atlas, name, self.methods)
             for method in compared:
                 if not has_effects(atlas, method, name):
-                    makes = (effect_path(Path(), method, name, 0),)
+                    makes = (record_path(EffectMap, method, name, seed=0),)
                     first.append(Step(f"{name}: {method}", subject, part=f"effects {method}", makes=makes))
             halves = "ab" if self.retest else ""
             first += [
@@ -130,7 +130,7 @@ class ValidateRequest:
             curves += [Step(f"curves of {name}: {part}", subject, part=f"curve {part}") for part in parts]
             last.append(Step(f"curves of {name}: {ALL_CURVES}", subject, part=f"curve {ALL_CURVES}"))
             runs += [(method, name) for method in [*compared, *(f"retest-{half}" for half in halves)]]
-            temporary += [note_path(Path(), curve_name(name, part)) for part in parts]
+            temporary += [note_path(curve_name(name, part)) for part in parts]
         return Plan([stage for stage in (first, curves, last) if stage], runs, temporary)
 
     def to_json(self) -> dict[str, Any]:
@@ -150,8 +150,8 @@ class ValidateRequest:
     def from_json(cls, data: Mapping[str, Any]) -> ValidateRequest:
         counts = {name: data[name] for name in ("items", "draws", "retest", "effect_items")}
         tasks = tuple(task_from_json(task) for task in data["tasks"])
-        model, methods, left_out = ModelRef.from_json(data["model"]), data["methods"], data["left_out"]
-        return cls(model, tasks, tuple(methods), **counts, left_out=tuple(left_out))
+        methods, left_out = tuple(data["methods"]), tuple(data["left_out"])
+        return cls(ModelRef.from_json(data["model"]), tasks, methods, left_out=left_out, **counts)
 
 
 def effect_methods() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from headatlas.atlas import Store, chance_doubt
 from headatlas.core import Note, Progress
-from headatlas.method import ContrastFit, random_starts
+from headatlas.method import Contrast, GateFit, random_starts
 from headatlas.method.method import METHODS
 from headatlas.model import Model
 from headatlas.request.map_request import CONTRAST_STAGES, ContrastRequest
@@ -72,7 +72,8 @@ class ContrastJob:
     def _fit(self, sets: Sequence[GateSetName]) -> Any:
         starts = random_starts(self.model, self.settings, [seed for seed, _ in sets])
         retain, forget = (task.rows.train for task in self.sides.values())
-        return ContrastFit(self.model, retain, forget, self.settings, sets, starts, name=self.request.name)
+        objective = Contrast(self.model, retain, forget, self.settings, sets)
+        return GateFit(self.model, objective, starts, name=self.request.name)
 
     def _measure(self, _: str, gates: np.ndarray) -> dict[str, Any]:
         figures: dict[str, Any] = {}

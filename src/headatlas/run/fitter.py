@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from headatlas.atlas import Fit, Run, Store, plural
-from headatlas.core import Note, Progress, Update
+from headatlas.atlas import Fit, Run, Store
+from headatlas.core import Note, Progress, Update, plural
 from headatlas.method import FitResult, GateFit, Step
 from headatlas.model import Model
 from headatlas.run.prepare import made_with
@@ -40,7 +40,7 @@ class Fitter:
     def note_split_block(self, run: Run, block: Sequence[int], stages: Iterable[str]) -> None:
         """Tell the user if seeds of a block are fitted without those of it that earlier runs have fitted or
         begun. `stages` are all stages of a fit."""
-        earlier = {seed for seed, _ in self.store.finished(run)}
+        earlier = {seed for seed, _ in self.store.keys(Fit, run)}
         for stage in stages:
             work = self.store.read_work(run, stage)
             if work is not None:  # an interrupted stage goes on with the seeds that it began with
@@ -69,7 +69,7 @@ class Fitter:
         if work is not None:
             sets = [(int(seed), str(fit)) for seed, fit in work[1]["sets"]]
             self._fit(run, make(sets), measure, work)
-        finished = self.store.finished(run)
+        finished = self.store.keys(Fit, run)
         missing = [one for one in wanted if one not in finished]
         if missing:
             self._fit(run, make(missing), measure, None)
@@ -104,18 +104,18 @@ class Fitter:
         cost = {
             "seconds": (seconds + time.monotonic() - began) / len(fit.sets),
             "tokens": tokens // len(fit.sets),
-            "tokens_per_pass": fit.budget,
-            "compiled": bool(fit.compiler),
+            "tokens_per_pass": fit.runner.budget,
+            "compiled": bool(fit.runner.compiler),
             # Neighbors in a pass change how a seed's numbers are rounded, and the fit amplifies that.
             "seeds_together": sorted({seed for seed, _ in fit.sets}),
             "made_with": made_with(self.model),
         }
-        if fit.any_order:
+        if fit.runner.any_order:
             self._note(
                 f"{run.task}: the model has an operation that adds up in no fixed order on this device; the "
                 "last digits of its gates may differ from run to run"
             )
-        finished = self.store.finished(run)  # some may be, if the run was killed between two of them
+        finished = self.store.keys(Fit, run)  # some may be, if the run was killed between two of them
         results = [one for one in fit.results() if (one.seed, one.fit) not in finished]
         for number, result in enumerate(results):
             self.progress(Update("held-out items", number, len(results), run.task))
@@ -142,7 +142,7 @@ class Fitter:
             result.losses,
         )
         found = measure(fit.fit, np.nan_to_num(fit.gates, nan=1.0))
-        self.store.write_fit(replace(fit, facts={**cost, **found}))
+        self.store.write(replace(fit, facts={**cost, **found}))
 
     def _note(self, text: str) -> None:
         self.progress(Note(text))

@@ -12,6 +12,7 @@ import numpy as np
 
 from headatlas.atlas import (
     EffectMap,
+    Fit,
     ItemEffects,
     Run,
     Store,
@@ -20,7 +21,7 @@ from headatlas.atlas import (
     describe_corruption,
 )
 from headatlas.core import Note, Progress, Update
-from headatlas.method import RowTable, draw
+from headatlas.method import RowTable, Stream, draw
 from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
 from headatlas.request.map_request import MapRequest
@@ -69,7 +70,7 @@ class MapJob:
         for run in store.add(*runs):
             for note in row_notes(self.tasks[run.task]):
                 self.progress(note)
-            if store.measured(run):  # earlier versions measured no baseline of effects
+            if store.keys(EffectMap, run):  # earlier versions measured no baseline of effects
                 _measure_effects_baseline(self.model, store, run, self.tasks[run.task])
 
     def _run_of(self, name: str) -> Run:
@@ -130,7 +131,9 @@ def fit_block(
     fit, first = method.fit, next(iter(method.stages))
 
     def finished(seed: int, name: str) -> np.ndarray:
-        return store.read_fit(run, seed, name).logits
+        result = store.read(Fit, run, seed=seed, fit=name)
+        assert result is not None  # the stage before this one wrote it
+        return result.logits
 
     def measure(name: str, gates: np.ndarray) -> dict[str, Any]:
         if held_out is None or (name in method.stages[first] and len(method.stages) > 1):
@@ -178,7 +181,7 @@ def measure_effects(
     method = METHODS[run.method]
     assert method.measure is not None
     _measure_effects_baseline(model, store, run, task)
-    if seed in store.measured(run):
+    if (seed,) in store.keys(EffectMap, run):
         return
     rows = task.rows.train
     drawn = _drawn(task, options.items, seed)
@@ -210,8 +213,8 @@ def measure_effects(
     }
     per_item = ItemEffects(measured.per_row, drawn, np.array(row_groups(rows))[drawn])
     errors = clustered_error(per_item.values, per_item.groups)
-    store.write_effects(
-        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, per_item)
+    store.write(
+        EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
 
 
@@ -236,7 +239,7 @@ def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
 def _drawn(task: Prepared, items: int, seed: int) -> np.ndarray:
     """The training rows that a seed draws."""
     distinct = np.array(_distinct_indices(task))
-    return distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, 11)]
+    return distinct[draw(len(distinct), min(items, len(distinct)), 0, seed, Stream.EFFECTS)]
 
 
 def _distinct_rows(task: Prepared) -> list[Row]:

@@ -7,7 +7,6 @@ import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -15,9 +14,9 @@ import numpy as np
 import torch
 
 from headatlas._version import __version__
-from headatlas.atlas import Run, plural
-from headatlas.core import AtlasError, Note, TaskError
-from headatlas.method import GatingSettings, Outcome, draw, evaluate
+from headatlas.atlas import Run
+from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
+from headatlas.method import GatingSettings, Outcome, Stream, draw, evaluate
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
@@ -113,7 +112,7 @@ def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
     seen: set[tuple[int, ...]] = set()
     drawn: Counter[int] = Counter()
     ranked: list[tuple[int, int]] = []
-    for index in draw(len(rows), len(rows), 0, 0, 9) if rows else []:  # records may come sorted
+    for index in draw(len(rows), len(rows), 0, 0, Stream.CHOICE) if rows else []:  # records may come sorted
         question = rows[index].ids if by_target else rows[index].prompt
         if question not in seen:
             seen.add(question)
@@ -178,10 +177,17 @@ def enter_run(
         **decides,
     }
     decides = json.loads(json.dumps(decides, default=int))  # as it will be read again
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     stored = json.loads(json.dumps({**settings, "decides": decides}, default=int))  # also NumPy integers
     return Run(
-        method, name, identity, facts, stored, {}, made_with(model), request=request or {}, about=about or {}
+        method,
+        name,
+        identity_of(decides),
+        facts,
+        stored,
+        {},
+        made_with(model),
+        request=request or {},
+        about=about or {},
     )
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from headatlas import core
-from headatlas.atlas import Store, gathering, open_atlas, put_in_order, write_text
+from headatlas.atlas import Store, gathering, open_atlas, put_in_order
 from headatlas.core import (
     FitError,
     HeadatlasError,
@@ -32,6 +32,8 @@ from headatlas.core import (
     RequestError,
     Worker,
     Workers,
+    first_line,
+    write_whole,
 )
 from headatlas.request.origin import model_ref
 from headatlas.request.plan import Step
@@ -114,8 +116,7 @@ class Ray:
             else:
                 ray.init(address="local", include_dashboard=False, object_store_memory=100_000_000, **quiet)
         except (OSError, ValueError, RuntimeError) as error:
-            said = str(error).splitlines() or [type(error).__name__]
-            raise RequestError(f"no Ray cluster at {where or 'this machine'}: {said[0]}") from None
+            raise RequestError(f"no Ray cluster at {where or 'this machine'}: {first_line(error)}") from None
         try:
             yield
         finally:
@@ -318,7 +319,7 @@ def _named(place: str, out: Path) -> Iterator[Exchange]:
     with suppress(FileNotFoundError):
         name = path.read_text(encoding="utf-8", errors="replace")
     exchange = Exchange(place, name if re.fullmatch("[0-9a-f]{32}", name) else uuid4().hex)
-    write_text(path, exchange.name)
+    write_whole(path, exchange.name)
     done = False
     try:
         yield exchange

@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from headatlas.atlas import Run, ScoreMap, Store, open_atlas
-from headatlas.core import AtlasError, Note, Progress, Update
+from headatlas.core import AtlasError, Note, Progress, Update, identity_of
 from headatlas.method import (
     TEMPLATES,
     SourceChoice,
@@ -96,7 +95,7 @@ class RelationsJob:
         missing = [
             relation
             for relation in chosen
-            if store.read_scores(store.runs["relations", relation.name]) is None
+            if store.read(ScoreMap, store.runs["relations", relation.name]) is None
         ]
         if missing:
             self.progress(Note(f"source vectors: {self.choice.source} ({self.choice.because})"))
@@ -112,7 +111,7 @@ class RelationsJob:
     def _score_in_texts(self, store: Store, chosen: Sequence[RelationTokens]) -> None:
         able = [relation for relation in self.ready if len(relation.in_text) >= LEAST_PAIRS]
         runs = store.add(*(self._run_of(method, relation) for method in DYNAMIC for relation in able))
-        missing = {run.task for run in runs if store.read_scores(run) is None}
+        missing = {run.task for run in runs if store.read(ScoreMap, run) is None}
         wanted = [relation for relation in able if relation in chosen and relation.name in missing]
         if wanted:
             by_method = scores_in_texts(self.writer, wanted, self.request.k, told=self._heads_done)
@@ -130,7 +129,7 @@ class RelationsJob:
             decides = {**_source_decides(self.model), "relations": made_from, "asked": asked.name}
             if asked.name not in self.request.causal:
                 continue
-            if known.get(asked.name, {}).get("identity") == _identity(decides):
+            if known.get(asked.name, {}).get("identity") == identity_of(decides):
                 continue
             done = 0
 
@@ -141,7 +140,7 @@ class RelationsJob:
 
             others = [relation.relation for relation in self.ready if relation is not asked]
             check = causal_check(self.model, scores, asked.relation, controls=others, progress=step)
-            known[asked.name] = {**check.to_json(), "identity": _identity(decides)}
+            known[asked.name] = {**check.to_json(), "identity": identity_of(decides)}
             about = {"checks": list(known.values())}
             store.write_note("causal", {"questions": np.array([check.questions])}, about)
 
@@ -156,7 +155,7 @@ class RelationsJob:
             "relations": {
                 relation.name: {
                     "content": about.content_hash,
-                    "tokens": sha256(json.dumps(tokens).encode()).hexdigest(),
+                    "tokens": identity_of(tokens),
                 }
             },
             "k": k,
@@ -174,7 +173,7 @@ class RelationsJob:
         settings = {"given": given, "resolved": {"k": k, "source": source}, "decides": decides}
         request = replace(self.request, relations=(about,), causal=()).to_json()
         return Run(
-            method, relation.name, _identity(decides), facts, settings, {}, made_with(self.model),
+            method, relation.name, identity_of(decides), facts, settings, {}, made_with(self.model),
             request=request,
         )  # fmt: skip
 
@@ -218,13 +217,9 @@ def _in_texts(model: Model) -> dict[str, Any]:
     return {"templates": tokens_of(model.tokenizer, list(TEMPLATES)), "first_tokens": list(first)}
 
 
-def _identity(decides: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
-
-
 def _is_of(note: tuple[Any, Mapping[str, Any]] | None, decides: Mapping[str, Any]) -> bool:
     """Was the note made from this?"""
-    return note is not None and note[1].get("identity") == _identity(decides)
+    return note is not None and note[1].get("identity") == identity_of(decides)
 
 
 def _source_decides(model: Model) -> dict[str, Any]:
@@ -233,7 +228,7 @@ def _source_decides(model: Model) -> dict[str, Any]:
 
 def _choice_note(model: Model, choice: SourceChoice) -> dict[str, Any]:
     said = {"source": choice.source, "because": choice.because, "agreement": dict(choice.agreement)}
-    return {**said, "identity": _identity(_source_decides(model))}
+    return {**said, "identity": identity_of(_source_decides(model))}
 
 
 def _keep_choice(store: Store, said: Mapping[str, Any]) -> None:
@@ -246,7 +241,11 @@ def _require_one_source(store: Store, source: str) -> None:
     """Scores of two sources in one atlas could not be compared."""
     for run in store.runs.values():
         other = run.settings.get("decides", {}).get("source")
-        if run.method == "relations" and other not in (None, source) and store.read_scores(run) is not None:
+        if (
+            run.method == "relations"
+            and other not in (None, source)
+            and store.read(ScoreMap, run) is not None
+        ):
             raise AtlasError(
                 f"{store.root} has scores with the source vectors {other!r}, and these would be with "
                 f"{source!r}; choose another --out, or --source {other}."
@@ -281,7 +280,7 @@ def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, 
     }
     values = scores.transpose("direction", "layer", "head").values
     run = store.runs[method, name]
-    store.write_scores(ScoreMap(method, name, run.identity, values, {**along, **facts}))
+    store.write(ScoreMap(method, name, run.identity, values, {**along, **facts}))
 
 
 def _note_salient(writer: Writer, store: Store, source: str, told: Callable[[str, int, int], None]) -> None:
@@ -297,7 +296,7 @@ def _note_salient(writer: Writer, store: Store, source: str, told: Callable[[str
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
     texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
     arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
-    about = {"source": source, "texts": texts, "identity": _identity(_salient_decides(model, source))}
+    about = {"source": source, "texts": texts, "identity": identity_of(_salient_decides(model, source))}
     store.write_note("salient", arrays, about)
 
 

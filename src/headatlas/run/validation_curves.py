@@ -5,22 +5,20 @@ A curve is kept as soon as it is there; when all are, they are put together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import sha256
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
-from headatlas.core import Progress, Update
+from headatlas.core import Progress, Update, identity_of, ranked
 from headatlas.method import evaluate_sets, kept_only
 from headatlas.model import Model
 from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
 from headatlas.run.prepare import Prepared
 
-__all__ = ["measure_curves"]
+__all__ = ["measure_curves", "places_in_order"]
 
 #: raised when the same request would give other numbers than before
 _ALGORITHM = 3
@@ -57,7 +55,7 @@ def measure_curves(
         "device": model.device.type,
         "dtype": model.spec.dtype,
     }
-    identity = sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))
     if note is not None and note[1].get("identity") == identity:
         return
@@ -117,7 +115,7 @@ def _rankings(
 
     def by_scores(seeds: np.ndarray) -> list[int]:
         mean = scores.isel(seed=seeds).mean("seed")
-        return _order(mean["facilitation"].values, mean["interference"].values)
+        return places_in_order(mean["facilitation"].values, mean["interference"].values)
 
     count = scores.sizes["seed"]
     parts = _left_out(np.arange(count))
@@ -125,8 +123,8 @@ def _rankings(
     varied = {"gating": "seeds"}
     for method in methods:
         values, labels, varied[method] = _effect_samples(atlas, name, method)
-        orders = [_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
-        rankings[method] = [_order(atlas.importance(name, method).values), *orders]
+        orders = [places_in_order(values[kept].mean(axis=0)) for kept in _left_out(labels)]
+        rankings[method] = [places_in_order(atlas.importance(name, method).values), *orders]
     chance = np.random.default_rng(3)
     heads = rankings["gating"][0]
     rankings["random"] = [chance.permutation(heads).tolist() for _ in range(_RANDOM)]
@@ -200,26 +198,19 @@ def _switched_off(
     off = []
     for seed in seeds:
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
-        orders = [_order(scores[score].sel(seed=seed).values) for score in ORDERS]
+        orders = [places_in_order(scores[score].sel(seed=seed).values) for score in ORDERS]
         off.append([start * (1 - kept_only(order, counts, shape)) for order in orders])
     chance = np.random.default_rng(4)
     by_chance = []
     for draw in range(draws):
         seed = seeds[draw % len(seeds)]
-        order = chance.permutation(_order(scores["facilitation"].sel(seed=seed).values)).tolist()
+        order = chance.permutation(places_in_order(scores["facilitation"].sel(seed=seed).values)).tolist()
         start = np.nan_to_num(gates.sel(seed=seed).values, nan=1.0)
         by_chance.append(start * (1 - kept_only(order, counts, shape)))
     return np.array(off, dtype=np.float32), np.array(by_chance, dtype=np.float32)
 
 
-def _order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
-    """Places in the flat map by falling value (of equals by rising `then`, else by lot); no place without a
-    head.
-
-    Many gates rest at the bound, so that many scores are the same: by place, whole layers would come first.
-    """
-    flat = values.ravel()
-    second = np.zeros_like(flat) if then is None else then.ravel()
-    lot = np.random.default_rng(6).permutation(len(flat))
-    there = np.flatnonzero(~np.isnan(flat))
-    return [int(place) for place in there[np.lexsort((lot[there], second[there], -flat[there]))]]
+def places_in_order(values: np.ndarray, then: np.ndarray | None = None) -> list[int]:
+    """The places in the flat map of heads by falling value, of equals by rising `then`, else by lot."""
+    width = values.shape[1]
+    return [head.layer * width + head.head for head in ranked(values, then, ties="lot")]

@@ -12,12 +12,16 @@ from urllib.parse import parse_qsl
 import yaml
 
 from headatlas.core import TaskError, UnknownNameError
+from headatlas.core.registry import Registry
 from headatlas.task.record_file import FORMATS, file_format
 from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task
 
-__all__ = ["builtin_tasks", "load_task"]
+__all__ = ["PLUGIN_TASKS", "builtin_tasks", "load_task"]
+
+#: tasks that installed packages provide; their generators are trusted as far as the packages say
+PLUGIN_TASKS = Registry("task", Task, None, "headatlas.tasks")
 
 _BUILTIN = files("headatlas.task") / "builtin"
 #: BLiMP has 67 paradigms of one layout: one file stands for all of them
@@ -29,10 +33,11 @@ _SHOTS = 3
 
 
 def builtin_tasks() -> Iterator[TaskSpec]:
-    """All built-in tasks, by name; a family is shown as one task."""
+    """All built-in tasks, by name, then those of plugins; a family is shown as one task."""
     for name in _names():
         spec = _builtin(name).spec
         yield replace(spec, name=_FAMILY + "<paradigm>") if name.startswith(_FAMILY) else spec
+    yield from (task.spec for task in PLUGIN_TASKS.values())
 
 
 def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
@@ -59,6 +64,8 @@ def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
         )
     if isinstance(name, str) and (text in _names() or text.startswith(_FAMILY)):
         return _builtin(text)
+    if isinstance(name, str) and text in PLUGIN_TASKS:
+        return PLUGIN_TASKS[text]
     path = Path(text)
     if isinstance(name, str) and "?" in text and not path.is_file():
         file, _, query = text.partition("?")
@@ -68,7 +75,7 @@ def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
         return replace(_from_yaml(path), trust_code=trust_code)
     if path.suffix.lower() in FORMATS or path.is_file():
         return _from_file(path)
-    names = [entry for entry in _names() if not entry.startswith(_FAMILY)]
+    names = [entry for entry in (*_names(), *PLUGIN_TASKS) if not entry.startswith(_FAMILY)]
     raise UnknownNameError("task", text, names, "(or give a .yaml, .jsonl, .csv or .parquet file.)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headatlas.core import TaskError, UnknownNameError
+from headatlas.core import TaskError, UnknownNameError, first_line
 from headatlas.task.transforms import TRANSFORMS
 
 __all__ = ["read_hub", "require_datasets"]
@@ -51,7 +51,7 @@ def _rows(source: Mapping[str, Any], config: str | None, split: str) -> Iterator
         data = load_dataset(name, name=config, split=split, revision=source.get("revision"), streaming=True)
         yield from data
     except Exception as error:  # the library raises whatever its file systems raise
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise TaskError(
             f"data set {name!r} ({config or 'default'}, {split}) cannot be read: {reason}"
         ) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from headatlas.core import TaskError
+from headatlas.core import TaskError, first_line
 
 __all__ = ["FORMATS", "Record", "file_format", "read_file"]
 
@@ -100,4 +100,4 @@ def _parquet(path: Path) -> Iterator[Record]:
             for batch in file.iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OverflowError, ValueError) as error:
-        raise TaskError(f"{path.name} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+        raise TaskError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from None

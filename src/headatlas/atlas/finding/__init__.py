@@ -1,18 +1,27 @@
-"""One number with its uncertainty, and the heads that such numbers are made from."""
+"""What the papers read off their pictures by eye, as numbers with intervals and tests.
+
+Shares of heads vary with the seeds, so seeds are the units of their intervals and tests. Statements about
+depth permute whole layers, other statements permute heads within their layers (`Heads`). The p-values of one
+question are adjusted together (Holm). tests/calibration shows that every test keeps its level.
+
+A finding is data; `wording` turns it into a sentence.
+"""
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import xarray as xr
+from headatlas.atlas.interval import Interval
+from headatlas.atlas.statistics import PERMUTATIONS, holm
+from headatlas.core import THRESHOLD, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
 
-__all__ = ["TOPICS", "Finding", "Heads", "plural"]
+__all__ = ["TOPICS", "Finding", "find", "plural"]
 
 #: topic -> the question that it answers
 TOPICS = {
@@ -34,12 +43,18 @@ TOPICS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One number: `value` with its 95 % interval, `p` of the test that goes with it and `adjusted` for all
-    tests of the same question; `published`: what the papers say about other models."""
+    """One statement about an atlas, as data.
+
+    `topic` is the question that it answers, `kind` the statement, of those that answer it, and `about` its
+    subject. `value` is its main number with the 95 % interval from `low` to `high`; `numbers` holds all else
+    that its sentence says. `p` belongs to the test of `value`, and `adjusted` is that p adjusted for all
+    tests of the same topic. `published`: what the papers say about other models.
+    """
 
     topic: str
+    kind: str
     about: str
-    text: str
+    numbers: Mapping[str, Any]
     value: float
     low: float | None = None
     high: float | None = None
@@ -47,65 +62,85 @@ class Finding:
     adjusted: float | None = None
     published: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        kind: str,
+        about: str,
+        value: Interval | float,
+        p: float | None = None,
+        published: str | None = None,
+        **numbers: Any,
+    ) -> Finding:
+        """A finding whose `value` may come with an interval."""
+        interval = value if isinstance(value, Interval) else Interval(value)
+        return cls(
+            topic, kind, about, numbers, interval.mean, interval.low, interval.high, p, published=published
+        )
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.value, self.low, self.high)
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        from headatlas.atlas.finding.wording import sentence
+
+        return sentence(self)
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {
+            "topic": self.topic,
+            "about": self.about,
+            "text": self.text,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "p": self.p,
+            "adjusted": self.adjusted,
+            "published": self.published,
+        }
 
 
-def plural(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def find(atlas: Atlas, threshold: float = THRESHOLD, permutations: int = PERMUTATIONS) -> list[Finding]:
+    """All findings that the atlas has evidence for."""
+    from headatlas.atlas.finding import category_findings, evidence, role_findings
+    from headatlas.atlas.finding.flat_heads import Heads
+
+    heads = Heads(atlas)
+    findings: list[Finding] = []
+    for task in atlas.tasks:
+        findings += role_findings.density(atlas, heads, task, threshold)
+    for pair in combinations(atlas.tasks, 2):
+        findings += role_findings.task_difference(atlas, heads, *pair, threshold)
+        findings += role_findings.shared_heads(atlas, heads, *pair, threshold, permutations)
+    for task in atlas.tasks:
+        findings += evidence.held_out(atlas, task)
+        findings += role_findings.depth(atlas, heads, task, permutations)
+        findings += role_findings.task_columns(atlas, heads, task, threshold, permutations)
+        findings += role_findings.both_roles(atlas, heads, task, threshold)
+        findings += evidence.stability(atlas, task, threshold)
+        findings += evidence.mediated(atlas, heads, task, permutations)
+        findings += evidence.joined(atlas, heads, task, threshold, permutations)
+    for task in atlas.validated:
+        findings += [*evidence.ablated(atlas, task), *evidence.sufficiency(atlas, task)]
+    if atlas.relations:
+        findings += category_findings.category_findings(atlas, heads, permutations)
+    order = list(TOPICS)
+    return sorted(_adjusted(findings), key=lambda finding: order.index(finding.topic))
 
 
-class Heads:
-    """The heads of a model as flat arrays, layer by layer, and random orders of them for permutation tests.
-
-    Heads of one layer are not independent of each other. A statement about depth is therefore tested with
-    whole layers permuted, any other statement with heads permuted within their layers.
-    """
-
-    def __init__(self, atlas: Atlas) -> None:
-        heads = np.array([(head.layer, head.head) for head in atlas.spec])
-        self.width = atlas.spec.shape[1]
-        self.depth = atlas.spec.layers
-        self._set(heads[:, 0], heads[:, 1])
-
-    def _set(self, layers: np.ndarray, columns: np.ndarray) -> None:
-        self.layers, self.columns, self.count = layers, columns, len(layers)
-        #: heads per layer, of the layers that have heads, and the index among these of each head's layer
-        _, self.layer_index, self.sizes = np.unique(self.layers, return_inverse=True, return_counts=True)
-
-    def only(self, chosen: np.ndarray) -> Heads:
-        """The heads for which `chosen` [head] is True; all arrays and orders are then of these."""
-        heads = copy(self)
-        heads._set(self.layers[chosen], self.columns[chosen])
-        return heads
-
-    def flat(self, values: xr.DataArray) -> np.ndarray:
-        """[head]: the values [layer, head] of the heads that the model has."""
-        flat: np.ndarray = values.transpose("layer", "head").values[self.layers, self.columns]
-        return flat
-
-    def layer_sums(self, values: np.ndarray) -> np.ndarray:
-        """[layer with heads]: the sum over the heads of each layer."""
-        return np.bincount(self.layer_index, values, len(self.sizes))
-
-    def centered(self, values: np.ndarray) -> np.ndarray:
-        """[head]: the values minus the mean of their layer."""
-        centered: np.ndarray = values - (self.layer_sums(values) / self.sizes)[self.layer_index]
-        return centered
-
-    def within_layers(self, rng: np.random.Generator, draws: int) -> np.ndarray:
-        """[draw, head]: orders of all heads that leave each in its layer."""
-        return np.argsort(rng.random((draws, self.count)) + self.layer_index, axis=1)
-
-    def shuffled_layers(self, rng: np.random.Generator, draws: int) -> np.ndarray:
-        """[draw, layer with heads]: random orders of whole layers, as the depth that each layer gets."""
-        return np.argsort(rng.random((draws, len(self.sizes))), axis=1)
-
-    def depth_ranks(self, depths: np.ndarray) -> np.ndarray:
-        """[..., layer with heads]: the mean rank by depth of the heads of each layer, if layers lie at
-        `depths` [..., layer with heads]."""
-        order = np.argsort(depths, axis=-1)
-        sizes = self.sizes[order]
-        middle = np.cumsum(sizes, axis=-1) - (sizes - 1) / 2
-        ranks: np.ndarray = np.take_along_axis(middle, np.argsort(order, axis=-1), axis=-1)
-        return ranks
+def _adjusted(findings: list[Finding]) -> list[Finding]:
+    """The findings with p-values adjusted for all tests of the same topic."""
+    adjusted = list(findings)
+    for topic in TOPICS:
+        tested = [
+            index
+            for index, finding in enumerate(findings)
+            if finding.topic == topic and finding.p is not None
+        ]
+        for index, p in zip(tested, holm([findings[index].p or 0.0 for index in tested]), strict=True):
+            adjusted[index] = replace(findings[index], adjusted=p)
+    return adjusted

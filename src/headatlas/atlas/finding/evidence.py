@@ -2,64 +2,71 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from headatlas.atlas.atlas import Atlas
-from headatlas.atlas.categories import IMPLEMENTS
 from headatlas.atlas.effect_summary import COMPLETE, describe_corruption
-from headatlas.atlas.finding import Finding, Heads, plural
+from headatlas.atlas.finding import Finding
+from headatlas.atlas.finding.flat_heads import Heads
 from headatlas.atlas.finding.published import compares_with_paper
 from headatlas.atlas.interval import Interval
-from headatlas.atlas.stability import HALVES, by_seeds, half_overlap, retest
 from headatlas.atlas.statistics import correlation_interval, difference_interval, tail_p
 from headatlas.atlas.validation import ORDERS
+from headatlas.core import IMPLEMENTS, Head
 
-__all__ = ["ablated", "held_out", "joined", "mediated", "stability", "sufficiency"]
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
+
+__all__ = ["ablated", "held_out", "joined", "layer_correlation", "mediated", "stability", "sufficiency"]
 
 #: mediation names a head whose effect lies so many standard deviations above the mean
 _NAMED = 3
-#: two maps that correlate so much count as the same
+#: two maps that correlate at least so much count as the same
 _SAME = 0.9
 #: the share of heads that is switched off from G+
 _OFF = 0.05
 
 
-def stability(atlas: Atlas, heads: Heads, task: str, threshold: float) -> list[Finding]:
-    found = []
-    again = half_overlap(atlas.scores(task), threshold)
-    if again is not None:
-        text = (
-            f"{task}: the facilitating heads of two disjoint sets of {plural(again.seeds, 'seed')} have a "
-            f"Jaccard index of {again.jaccard:.2f}, {again.chance:.2f} by chance"
-        )
-        found.append(Finding("stability", f"{task}, seeds", text, again.jaccard))
-    table = by_seeds(atlas.scores(task), threshold)
-    apart = table[table["facilitation_with_others"].notna()]
-    if len(apart):
-        most, agreement = int(apart["seeds"].max()), float(apart["facilitation_with_others"].iloc[-1])
-        enough = apart["seeds"][apart["facilitation_with_others"] >= _SAME]
-        reached = f"{_SAME} is reached with {int(enough.min())}" if len(enough) else f"{_SAME} is not reached"
-        text = (
-            f"{task}: maps of facilitation from {plural(most, 'seed')} each, no seed in common, correlate "
-            f"{agreement:.2f} (ranks); {reached}"
-        )
-        found.append(Finding("stability", f"{task}, number of seeds", text, agreement))
-    halves = [half for half in HALVES if atlas.seeds(task, half)]
-    if len(halves) == len(HALVES):
-        numbers = retest(atlas.scores(task, halves[0]), atlas.scores(task, halves[1]), threshold)
-        seeds = len(atlas.seeds(task, halves[0]))
-        found.append(
-            Finding(
+def stability(atlas: Atlas, task: str, threshold: float) -> list[Finding]:
+    """Agreement of maps from other seeds, from fewer seeds, and from other items."""
+    found = atlas.stability(task, threshold)
+    findings = []
+    if found.halves is not None:
+        findings.append(
+            Finding.of(
                 "stability",
-                f"{task}, items",
-                f"{task}: fitted on two halves of the items ({plural(seeds, 'seed')} each) "
-                f"the maps correlate {numbers['facilitation']:.2f} in facilitation and "
-                f"{numbers['interference']:.2f} in interference (ranks); Jaccard index "
-                f"{numbers['jaccard']:.2f}, {numbers['chance']:.2f} by chance",
-                numbers["facilitation"],
+                "halves",
+                f"{task}, seeds",
+                found.halves.jaccard,
+                task=task,
+                seeds=found.halves.seeds,
+                by_chance=found.halves.chance,
             )
         )
-    return found
+    table = found.by_seeds
+    apart = table[table["facilitation_with_others"].notna()]
+    if len(apart):
+        agreement = float(apart["facilitation_with_others"].iloc[-1])
+        enough = apart["seeds"][apart["facilitation_with_others"] >= _SAME]
+        findings.append(
+            Finding.of(
+                "stability",
+                "seeds",
+                f"{task}, number of seeds",
+                agreement,
+                task=task,
+                seeds=int(apart["seeds"].max()),
+                same=_SAME,
+                enough=int(enough.min()) if len(enough) else None,
+            )
+        )
+    if found.retest is not None:
+        facilitation = found.retest["facilitation"]
+        about = f"{task}, items"
+        numbers: dict[str, Any] = {"task": task, "seeds": found.retest_seeds, **found.retest}
+        findings.append(Finding.of("stability", "items", about, facilitation, **numbers))
+    return findings
 
 
 def joined(atlas: Atlas, heads: Heads, task: str, threshold: float, permutations: int) -> list[Finding]:
@@ -80,33 +87,31 @@ def joined(atlas: Atlas, heads: Heads, task: str, threshold: float, permutations
     )
     rng = np.random.default_rng(0)
     orders = heads.within_layers(rng, permutations)
-    rho, p = _layer_correlation(heads, helps, scores, orders)
+    rho, p = layer_correlation(heads, helps, scores, orders)
     if np.isnan(rho.mean):
         return []
     strong = scores >= IMPLEMENTS
     both = np.flatnonzero(always & strong)
     expected = (always & strong[orders]).sum(axis=1).mean()
-    named = [f"L{heads.layers[place]}H{heads.columns[place]}" for place in both]
-    text = (
-        f"{task}: within layers, facilitation and the score for {relation} have a rank correlation of "
-        f"{rho.mean:.2f}{rho.brackets()}; of {plural(int(strong.sum()), 'promoting head')}, "
-        f"{len(both)} facilitate the task in every seed ({', '.join(named) or 'none'}), {expected:.1f} by "
-        f"chance with as many in each layer{_left_out(is_scored, 'score')}"
-    )
-    return [Finding("joined", task, text, rho.mean, rho.low, rho.high, p)]
+    named = [str(Head(int(heads.layers[place]), int(heads.columns[place]))) for place in both]
+    return [
+        Finding.of(
+            "joined",
+            "weights",
+            task,
+            rho,
+            p,
+            task=task,
+            relation=relation,
+            promoting=int(strong.sum()),
+            heads=named,
+            by_chance=float(expected),
+            left_out=int((~is_scored).sum()),
+        )
+    ]
 
 
-def _left_out(is_known: np.ndarray, what: str) -> str:
-    """Say how many heads have no value and are not compared."""
-    missing = int((~is_known).sum())
-    return (
-        f"; {plural(missing, 'head')} without {'an' if what[0] in 'aeiou' else 'a'} {what} left out"
-        if missing
-        else ""
-    )
-
-
-def _layer_correlation(
+def layer_correlation(
     heads: Heads, first: np.ndarray, second: np.ndarray, orders: np.ndarray
 ) -> tuple[Interval, float | None]:
     """The correlation of ranks minus the mean rank of their layer, and its one-sided p; NaN if one of the two
@@ -129,25 +134,25 @@ def held_out(atlas: Atlas, task: str) -> list[Finding]:
         gain = summary.gain.get(fit)
         if gain is None:
             continue
-        groups = "" if summary.groups == summary.held_out else f" in {plural(summary.groups or 0, 'group')}"
-        text = (
-            f"{task}: NLL {summary.nll['baseline']:.2f} without gates, {summary.nll[fit]:.2f} with {sign}: "
-            f"{gain.mean:+.2f}{gain.brackets('+.2f')} nats gained on "
-            f"{plural(summary.held_out or 0, 'item')}{groups} that no gate was fitted on"
-        )
         known = summary.known.get("nll", {})
-        if {"baseline", fit} <= known.keys():
-            text += f"; on new items of known groups {known['baseline']:.2f} and {known[fit]:.2f}"
-        findings.append(Finding("held-out", f"{task}, {fit}", text, gain.mean, gain.low, gain.high))
+        numbers: dict[str, Any] = {
+            "task": task,
+            "gates": sign,
+            "nll": [summary.nll["baseline"], summary.nll[fit]],
+            "items": summary.held_out or 0,
+            "groups": summary.groups,
+            "known_nll": [known["baseline"], known[fit]] if {"baseline", fit} <= known.keys() else None,
+        }
+        findings.append(Finding.of("held-out", "gain", f"{task}, {fit}", gain, **numbers))
     return findings
 
 
-def _then(atlas: Atlas, task: str) -> str:
-    """What to say if seeds have come since the task was validated."""
+def _seeds_since(atlas: Atlas, task: str) -> list[int] | None:
+    """[seeds when the task was validated, seeds now], if some have come since."""
     seeds = atlas.validation(task).facts.get("seeds")
     if seeds is None or list(seeds) == atlas.seeds(task):
-        return ""
-    return f"; measured with {plural(len(seeds), 'seed')} of now {len(atlas.seeds(task))}: validate it again"
+        return None
+    return [len(seeds), len(atlas.seeds(task))]
 
 
 def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
@@ -155,43 +160,39 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
     something, and in nats."""
     check = atlas.validation(task)
     in_nats = check.sufficiency("gating", nats=True)
-    gained = f"{in_nats.mean:+.2f}{in_nats.brackets('+.2f')} nats over no heads"
-    basis = f"{check.item_words()}; interval over {check.varies('gating')}"
-    if check.is_normalized:
-        value = check.sufficiency("gating")
-        text = (
-            f"{task}: the heads that gating puts first are sufficient to {value.mean:.2f}{value.brackets()} "
-            f"(area under faithfulness; {gained}; {basis})"
-        )
-    else:
-        value = in_nats
-        text = (
-            f"{task}: the heads that gating puts first gain {gained} along the curve ({basis}); "
-            f"{check.why_not_normalized()}"
-        )
     findings = [
-        Finding(
+        Finding.of(
             "sufficiency",
+            "gating",
             f"{task}, gating",
-            f"{text}{_then(atlas, task)}",
-            value.mean,
-            value.low,
-            value.high,
+            check.sufficiency("gating") if check.is_normalized else in_nats,
+            task=task,
+            nats=[in_nats.mean, in_nats.low, in_nats.high],
+            items=check.items,
+            groups=check.independent,
+            varies=check.varies("gating"),
+            not_normalized=check.why_not_normalized() or None,
+            seeds_since=_seeds_since(atlas, task),
         )
     ]
     for method in check.named():
         if method == "gating":
             continue
-        gap = check.difference("gating", method, nats=True)
-        text = f"{gap.mean:+.2f}{gap.brackets('+.2f')} nats"
-        if check.is_normalized:
-            gap = check.difference("gating", method)
-            text = f"{gap.mean:+.2f}{gap.brackets('+.2f')} ({text})"
-        about = f"{task}, gating − {method}"
+        gap_in_nats = check.difference("gating", method, nats=True)
         error = atlas.completeness_error(task, method) if (task, method) in atlas.effect_maps else None
-        warning = "" if error is None or error <= COMPLETE else f"; {method} has not converged"
-        text = f"{task}: gating − {method} = {text}{warning}"
-        findings.append(Finding("sufficiency", about, text, gap.mean, gap.low, gap.high))
+        findings.append(
+            Finding.of(
+                "sufficiency",
+                "lead",
+                f"{task}, gating − {method}",
+                check.difference("gating", method) if check.is_normalized else gap_in_nats,
+                task=task,
+                method=method,
+                nats=[gap_in_nats.mean, gap_in_nats.low, gap_in_nats.high],
+                is_normalized=check.is_normalized,
+                has_converged=error is None or error <= COMPLETE,
+            )
+        )
     return findings
 
 
@@ -211,15 +212,21 @@ def ablated(atlas: Atlas, task: str) -> list[Finding]:
     findings = []
     for order in ORDERS:
         change = check.change(order, count / check.heads)
-        text = (
-            f"{task}: from G+, without the first {count} of {plural(check.heads, 'head')} by {order}, "
-            f"{change.mean:+.3f}{change.brackets('+.3f')} nats of target log-probability; by chance "
-            f"{float(chance['middle']):+.3f}{_then(atlas, task)}"
-        )
-        subject = f"{task}, {order}"
         published = _PREDICTED[order] if compares_with_paper(atlas, task) else None
         findings.append(
-            Finding("ablation", subject, text, change.mean, change.low, change.high, published=published)
+            Finding.of(
+                "ablation",
+                "change",
+                f"{task}, {order}",
+                change,
+                published=published,
+                task=task,
+                order=order,
+                off=count,
+                heads=check.heads,
+                by_chance=float(chance["middle"]),
+                seeds_since=_seeds_since(atlas, task),
+            )
         )
     return findings
 
@@ -244,24 +251,19 @@ def mediated(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[F
         return []  # every layer has one head, or one score
     gap = difference_interval(float(centered[named].mean()), null)
     corruption = describe_corruption(atlas.run(task, "mediate").settings.get("decides", {}))
-    corruption = corruption or "where heads were patched was not recorded"
-    text = (
-        f"{task}: the {int(named.sum())} heads that mediation names (effect at least {_NAMED} standard "
-        f"deviations above the mean) have a facilitation of {highest[named].mean():.2f}, the others "
-        f"{highest[~named].mean():.2f} (in the seed where it is highest); against the mean of their layers "
-        f"{gap.mean:+.2f}{gap.brackets('+.2f')}; {corruption}{_left_out(is_measured, 'effect')}"
-    )
     return [
-        Finding(
+        Finding.of(
             "mediation",
+            "facilitation",
             task,
-            text,
-            gap.mean,
-            gap.low,
-            gap.high,
+            gap,
             tail_p(gap.mean, null, "more"),
-            published=(
-                "higher in the heads that mediation names" if compares_with_paper(atlas, task) else None
-            ),
+            "higher in the heads that mediation names" if compares_with_paper(atlas, task) else None,
+            task=task,
+            named=int(named.sum()),
+            deviations=_NAMED,
+            means=[float(highest[named].mean()), float(highest[~named].mean())],
+            corruption=corruption or None,
+            left_out=int((~is_measured).sum()),
         )
     ]

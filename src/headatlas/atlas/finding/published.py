@@ -4,9 +4,10 @@ only the published relations the categories."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headatlas.atlas.atlas import Atlas
+if TYPE_CHECKING:
+    from headatlas.atlas.atlas import Atlas
 
 __all__ = [
     "PUBLISHED_DATA",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -19,18 +17,19 @@ from transformers import GenerationConfig
 from headatlas._version import __version__
 from headatlas.atlas import Atlas
 from headatlas.atlas.interval import Interval, jackknife, jackknife_spread, spread_interval
+from headatlas.atlas.selection import choose_gates
 from headatlas.core import (
     AtlasError,
     FitError,
     ModelRefusedError,
     RequestError,
     StoreError,
-    as_others_are,
+    first_line,
+    staged_folder,
 )
 from headatlas.export.checkpoint import CheckpointOptions
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
 from headatlas.export.format import ExportRequest
-from headatlas.export.selection import choose_gates
 from headatlas.method import Outcome, evaluate
 from headatlas.model import Model, eval_mode, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
@@ -60,52 +59,49 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
             wanted = model.hf(input_ids=ids, use_cache=False).logits.float().cpu()
     plain_size, original = model.spec.parameters or 0, model.hf
     weights = _output_weights(model) if is_callers else {}
-    place = Path(mkdtemp(prefix=f".{out.name}.", dir=_made(out.parent)))
     try:
-        fold_gates(model, values)
-        hf: Any = original
-        pruned, speed = None, None
-        if options.prune:
-            with eval_mode(original):
-                smaller, pruned = without_groups(model, np.nan_to_num(values, nan=1.0) == 0)
-                speed = None if smaller is None else _times_as_quick(original, smaller, ids)
-            if smaller is not None:
-                hf = smaller
-            else:
-                pruned = f"nothing removed: {pruned}"
-        _saved(hf, model.tokenizer, place)
-        again, deviation = _again(place, hf.dtype, model.device, ids, wanted)
-        after = evaluate(again, ready.held_out)
-        names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
-        exported = Exported(
-            path=out,
-            task=task.name,
-            gates=options.gates,
-            hard=options.hard,
-            seed=options.seed,
-            threshold=options.threshold if options.gates == "always" else None,
-            off=names,
-            scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
-            before=before.figures(),
-            after=after.figures(),
-            change=_nll_change(before, after, ready),
-            accuracy_change=_accuracy_change(before, after, ready),
-            items=len(ready.held_out),
-            deviation=deviation,
-            parameters=(plain_size, again.spec.parameters or 0),
-            pruned=pruned,
-            speed=speed,
-            heads=len(atlas.spec),
-        )
-        if not options.force:
-            _require_harmless(exported)
-        _describe(exported, atlas, values, place)
-        as_others_are(place)
-        place.rename(out)
+        with staged_folder(out) as place:
+            fold_gates(model, values)
+            hf: Any = original
+            pruned, speed = None, None
+            if options.prune:
+                with eval_mode(original):
+                    smaller, pruned = without_groups(model, np.nan_to_num(values, nan=1.0) == 0)
+                    speed = None if smaller is None else _times_as_quick(original, smaller, ids)
+                if smaller is not None:
+                    hf = smaller
+                else:
+                    pruned = f"nothing removed: {pruned}"
+            _saved(hf, model.tokenizer, place)
+            again, deviation = _again(place, hf.dtype, model.device, ids, wanted)
+            after = evaluate(again, ready.held_out)
+            names = [str(head) for head in atlas.spec if values[head.layer, head.head] == 0]
+            exported = Exported(
+                path=out,
+                task=task.name,
+                gates=options.gates,
+                hard=options.hard,
+                seed=options.seed,
+                threshold=options.threshold if options.gates == "always" else None,
+                off=names,
+                scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
+                before=before.figures(),
+                after=after.figures(),
+                change=_nll_change(before, after, ready),
+                accuracy_change=_accuracy_change(before, after, ready),
+                items=len(ready.held_out),
+                deviation=deviation,
+                parameters=(plain_size, again.spec.parameters or 0),
+                pruned=pruned,
+                speed=speed,
+                heads=len(atlas.spec),
+            )
+            if not options.force:
+                _require_harmless(exported)
+            _describe(exported, atlas, values, place)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(place, ignore_errors=True)
         _put_back(original, weights)
     return exported
 
@@ -183,8 +179,9 @@ def _saved(hf: Any, tokenizer: Any, place: Path) -> None:
             hf.save_pretrained(place)
             tokenizer.save_pretrained(place)
     except (ValueError, TypeError, RuntimeError) as error:
-        said = str(error).splitlines()[0][:200]
-        raise FitError(f"transformers cannot save this model ({said}); nothing was written.") from error
+        raise FitError(
+            f"transformers cannot save this model ({first_line(error)}); nothing was written."
+        ) from error
     finally:
         hf.generation_config = before
 
@@ -218,14 +215,6 @@ def _require_same_model(atlas: Atlas, model: Model) -> None:
 def _random_ids(model: Model) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
     return torch.randint(0, model.spec.vocabulary, (2, 24), generator=generator).to(model.device)
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder} could not be made: {error.strerror or error}") from error
-    return folder
 
 
 @torch.no_grad()

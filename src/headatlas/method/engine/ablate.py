@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import Head, RequestError, UnknownNameError
@@ -23,8 +24,8 @@ from headatlas.method.engine.head_effects import (
     row_effects,
     summed_up,
 )
-from headatlas.method.engine.likelihood import forward_budget, with_room
-from headatlas.method.engine.rows import Pass, RowTable
+from headatlas.method.engine.memory import forward_budget, with_room
+from headatlas.method.engine.rows import Pass, RowTable, Stream
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -68,15 +69,15 @@ def ablate(
 
 def partners(count: int, seed: int) -> list[int]:
     """For each of `count` rows another one; no row twice, none itself (unless it is the only one)."""
-    order = np.random.default_rng([seed, 7]).permutation(count)
+    order = np.random.default_rng([seed, Stream.PARTNERS]).permutation(count)
     found = np.empty(count, dtype=int)
     found[order] = np.roll(order, -1)
     return [int(place) for place in found]
 
 
 @torch.no_grad()
-def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Tensor]:
-    """layer -> [channel]: what its heads put out, averaged over all tokens of the rows."""
+def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Float[Tensor, " channel"]]:
+    """What the heads of each layer put out, averaged over all tokens of the rows."""
     table = RowTable(rows)
 
     def work(budget: int) -> dict[int, Tensor]:
@@ -93,9 +94,11 @@ def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Tensor]:
 
 
 @torch.no_grad()
-def outputs_of_others(model: Model, pairs: Sequence[tuple[Row, Row]], width: int) -> dict[int, Tensor]:
-    """layer -> [row, position, channel]: for each (row, other) the other's outputs, shifted so that targets
-    begin at the same place; `width` positions."""
+def outputs_of_others(
+    model: Model, pairs: Sequence[tuple[Row, Row]], width: int
+) -> dict[int, Float[Tensor, "row position channel"]]:
+    """By layer, for each (row, other) the other's outputs, shifted so that targets begin at the same place;
+    `width` positions."""
     table = RowTable([other for _, other in pairs])
     shifts = np.array([other.start - row.start for row, other in pairs])[:, None]
     places = np.clip(np.arange(width) + shifts, 0, table.lengths[:, None] - 1)

@@ -15,31 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 
 from headatlas.core import RequestError
+from headatlas.method.attribution import MOST_POINTS, TOLERANCE
+from headatlas.method.engine.determinism import fit_conditions, with_any_order
 from headatlas.method.engine.head_effects import HeadEffects, HeadsDone, summed_up
-from headatlas.method.engine.likelihood import (
-    NoRoomError,
-    evaluate,
-    is_out_of_memory,
-    require_finite,
-    row_nll,
-    with_room,
-)
-from headatlas.method.engine.resources import fit_conditions, token_budget, with_any_order
+from headatlas.method.engine.likelihood import evaluate, require_finite, row_nll
+from headatlas.method.engine.memory import NoRoomError, is_out_of_memory, token_budget, with_room
 from headatlas.method.engine.rows import RowTable
 from headatlas.model import Model, is_dtype_error, single_precision
 from headatlas.task import Row
 
-__all__ = ["MOST_POINTS", "TOLERANCE", "attribute", "integrate"]
+__all__ = ["attribute", "integrate"]
 
-#: `integrate` stops when the expected error of the sum over heads is this share of the whole effect
-TOLERANCE = 0.02
-#: or when it has used so many points per row
-MOST_POINTS = 2048
 #: intervals that it starts with
 _INTERVALS = 16
 #: rows whose points are in memory at a time
@@ -173,7 +165,7 @@ class _Path:
 
         with fit_conditions(self.model, self.longest):
             if self.budget is None:
-                self.budget = token_budget(self.model, self.table)
+                self.budget = token_budget(self.model, self.table, partial(row_nll, self.model))
             start = self.budget
             with_any_order(lambda: with_room(self.longest, start, work))
         return losses, slopes

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import Head
-from headatlas.method.engine.likelihood import forward_budget, require_finite, row_nll, with_room
+from headatlas.method.engine.likelihood import require_finite, row_nll
+from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
@@ -31,8 +33,8 @@ HeadsDone = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadEffects:
-    """`values` [layer, head], the mean over the rows, and `errors`, its standard error; NaN: no head there.
-    `per_row` [row, layer, head] are the effects that they are the mean of.
+    """`values`, the mean over the rows, and `errors`, its standard error; NaN: no head there. `per_row` are
+    the effects that they are the mean of.
 
     `plain` is the loss of the rows as they are (in mediation, corrupted). `whole`: of ablation the effect of
     replacing all heads at once, of attribution that of shutting all, of mediation that of the corruption.
@@ -41,9 +43,9 @@ class HeadEffects:
     single intervals of the path.
     """
 
-    values: np.ndarray
-    errors: np.ndarray
-    per_row: np.ndarray
+    values: Float[np.ndarray, "layer head"]
+    errors: Float[np.ndarray, "layer head"]
+    per_row: Float[np.ndarray, "row layer head"]
     plain: float
     whole: float
     points: float | None = None
@@ -73,8 +75,8 @@ class HeadEffects:
         return gap / max(abs(self.whole), float(np.finfo(np.float32).tiny))
 
 
-def gates_without(model: Model, *heads: Head) -> Tensor:
-    """[layer, head]: ones, but for these heads."""
+def gates_without(model: Model, *heads: Head) -> Float[Tensor, "layer head"]:
+    """Ones, but for these heads."""
     gates = torch.ones(model.spec.shape)
     for head in heads:
         gates[head.layer, head.head] = 0
@@ -87,9 +89,8 @@ def row_effects(
     rows: Sequence[Row],
     changes: Callable[[Pass, Sequence[int]], Change],
     progress: HeadsDone | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """([row], [row, layer, head], [row]): the losses of the rows as they are, with each head changed, and
-    with all of them.
+) -> tuple[Float[np.ndarray, " row"], Float[np.ndarray, "row layer head"], Float[np.ndarray, " row"]]:
+    """The losses of the rows as they are, with each head changed, and with all of them.
 
     `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
     """
@@ -126,8 +127,10 @@ def row_effects(
     return plain, changed, together
 
 
-def summed_up(per_row: np.ndarray, plain: float, whole: float, points: float | None = None) -> HeadEffects:
-    """From the effects [row, layer, head]."""
+def summed_up(
+    per_row: Float[np.ndarray, "row layer head"], plain: float, whole: float, points: float | None = None
+) -> HeadEffects:
+    """The mean over rows, with its error."""
     count = len(per_row)
     mean = per_row.mean(axis=0)
     errors = per_row.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.full_like(mean, np.nan)

@@ -1,52 +1,34 @@
-"""How likely a model finds the targets, row by row."""
+"""How likely a model finds the targets, row by row, as it is and under gates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, no_type_check
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
 from headatlas.core import FitError
+from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
 __all__ = [
-    "NO_ROOM",
-    "NoRoomError",
     "Outcome",
     "evaluate",
-    "forward_budget",
-    "is_out_of_memory",
+    "evaluate_sets",
+    "kept_only",
     "outcome_of",
     "require_finite",
     "row_nll",
     "token_nll",
-    "with_room",
 ]
-
-NO_ROOM = (
-    "one row at a time does not fit in memory; take a smaller dtype, a larger device or --device-map auto."
-)
-#: tokens of a pass that keeps nothing for a backward pass
-_BUDGET = {"cpu": 1024, "cuda": 16_384}
-_Found = TypeVar("_Found")
-
-
-class NoRoomError(FitError):
-    """Not even a pass of one row fits in memory."""
-
-    def __init__(self) -> None:
-        super().__init__(NO_ROOM)
-
-
-_NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +36,8 @@ class Outcome:
     """Per row: mean negative log-likelihood of its target tokens, in nats; the share of them that are the
     top choice."""
 
-    nll: Tensor
-    right: Tensor
+    nll: Float[Tensor, " row"]
+    right: Float[Tensor, " row"]
 
     @property
     def mean_nll(self) -> float:
@@ -74,56 +56,35 @@ class Outcome:
         return {"nll": self.mean_nll, "accuracy": self.accuracy, "token_accuracy": self.token_accuracy}
 
 
-def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
-    """[target]: negative log-likelihoods, in single precision."""
+@no_type_check  # it is compiled, and a compiler cannot trace a check of shapes
+def token_nll(
+    logits: Float[Tensor, "target token"], targets: Int[Tensor, " target"]
+) -> Float[Tensor, " target"]:
+    """Negative log-likelihoods, in single precision."""
     return functional.cross_entropy(logits.float(), targets, reduction="none")
 
 
 def row_nll(
     model: Model,
     batch: Pass,
-    logits: Tensor | None = None,
+    logits: Float[Tensor, "target token"] | None = None,
     each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
-) -> Tensor:
-    """[row]: mean negative log-likelihood of the row's target tokens."""
+) -> Float[Tensor, " row"]:
+    """The mean negative log-likelihood of each row's target tokens."""
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
     each = each_nll(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
     return _by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
 
-def _by_row(each: Tensor, batch: Pass) -> Tensor:
-    """[row, place in the target]: one value per target token, zeros behind them.
+def _by_row(each: Float[Tensor, " target"], batch: Pass) -> Float[Tensor, "row place"]:
+    """One value per place in the target of each row, zeros behind them.
 
     Every value has a cell of its own, so that the sum over a row is always made in the same order.
     """
     places = batch.rows.to(each.device), batch.offsets.to(each.device)
     cells = torch.zeros(len(batch.ids), batch.width, dtype=each.dtype, device=each.device)
     return cells.index_put(places, each)
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
-
-
-def forward_budget(model: Model) -> int:
-    """Tokens that go through the model at once where nothing is kept for a backward pass."""
-    return _BUDGET.get(model.device.type, _BUDGET["cpu"])
-
-
-def with_room(longest: int, budget: int, work: Callable[[int], _Found]) -> _Found:
-    """`work(budget)`, with half the budget when memory runs out; refused when that is less than a row."""
-    while True:
-        try:
-            return work(budget)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        if budget <= longest:
-            raise NoRoomError
-        budget //= 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
 
 
 def require_finite(model: Model, values: np.ndarray | Tensor, what: str) -> None:
@@ -167,8 +128,61 @@ def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Out
     return Outcome(nll, right)
 
 
-def outcome_of(model: Model, batch: Pass, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """([row], [row]): mean loss of the row's target tokens; the share of them that are the top choice."""
+def outcome_of(
+    model: Model, batch: Pass, logits: Float[Tensor, "target token"]
+) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
+    """The mean loss of each row's target tokens; the share of them that are the top choice."""
     hits = logits.argmax(-1) == batch.targets.to(logits.device)
     right = _by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)
     return row_nll(model, batch, logits), right
+
+
+@torch.no_grad()
+def evaluate_sets(
+    model: Model,
+    rows: Sequence[Row],
+    sets: Float[np.ndarray, "set layer head"],
+    *,
+    toward: Mapping[int, Tensor] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Float[np.ndarray, "set row"], Float[np.ndarray, "set row"]]:
+    """The mean loss of each row's target tokens under each gate set, and the share of them that are the top
+    choice. Sets that are the same are measured once.
+
+    `toward` as in `gates`: what closed gates leave (nothing, if not given).
+    """
+    different, places = np.unique(sets.reshape(len(sets), -1), axis=0, return_inverse=True)
+    values = torch.from_numpy(different.reshape(-1, *sets.shape[1:])).float()
+    table = RowTable(rows)
+    found = np.full((2, len(values), len(rows)), np.nan)
+    is_done = np.zeros((len(values), len(rows)), dtype=bool)
+
+    def work(budget: int) -> None:
+        left = np.argwhere(~is_done)  # some are done if memory ran out on the way
+        batches = table.passes(left[:, 1:], budget, model.device)
+        done = len(values) * len(rows) - len(left)
+        for batch in batches:
+            which, row = left[batch.members].T
+            with model.gates(values[which].to(model.device), toward=toward):
+                logits = model.logits_at(batch.ids, batch.rows, batch.positions)
+            nll, right = outcome_of(model, batch, logits)
+            require_finite(model, nll, "losses with gated heads")
+            found[:, which, row] = nll.cpu().numpy(), right.cpu().numpy()
+            is_done[which, row] = True
+            done += len(which)
+            if progress is not None:
+                progress(done, len(values) * len(rows))
+
+    with_room(int(table.lengths.max()), forward_budget(model), work)
+    nll, right = found[:, places.ravel()]
+    return nll, right
+
+
+def kept_only(
+    order: Sequence[int], counts: Sequence[int], shape: tuple[int, int]
+) -> Float[np.ndarray, "count layer head"]:
+    """Ones for the first so many places of `order` (places in the flat map)."""
+    gates = np.zeros((len(counts), shape[0] * shape[1]), dtype=np.float32)
+    for number, count in enumerate(counts):
+        gates[number, list(order[:count])] = 1
+    return gates.reshape(len(counts), *shape)

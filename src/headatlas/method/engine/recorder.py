@@ -25,21 +25,21 @@ __all__ = ["Recorder"]
 
 #: recordings that are kept: the shapes that come first come most
 _MOST = 64
-_Work = Callable[[Pass, Tensor, Tensor], tuple[Tensor, Tensor]]
+#: of a pass, and of tensors whose shapes follow from that of the pass
+_Work = Callable[..., tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
     graph: Any
     group: Pass
-    owners: Tensor
-    logits: Tensor
+    inputs: tuple[Tensor, ...]
     results: tuple[Tensor, Tensor]
 
-    def play(self, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def play(self, group: Pass, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         self.group.numbers.copy_(group.numbers)
-        self.owners.copy_(owners)
-        self.logits.copy_(logits)
+        for held, new in zip(self.inputs, inputs, strict=True):
+            held.copy_(new)
         self.graph.replay()
         return self.results
 
@@ -53,26 +53,28 @@ class Recorder:
 
     def __init__(self, model: Model) -> None:
         devices = {weight.device for weight in model.hf.parameters()}
+        self._device = model.device
         self.on = model.device.type == "cuda" and len(devices) == 1
         self._seen: set[tuple[int, int, int, int]] = set()
         self._recordings: dict[tuple[int, int, int, int], _Recording] = {}
         self._pool: Any = None
 
-    def __call__(self, work: _Work, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, work: _Work, group: Pass, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """`work(group, *inputs)`."""
         if not self.on:
-            return work(group, owners, logits)
-        with torch.cuda.device(logits.device):
-            return self._played(work, group, owners, logits)
+            return work(group, *inputs)
+        with torch.cuda.device(self._device):
+            return self._played(work, group, inputs)
 
-    def _played(self, work: _Work, group: Pass, owners: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def _played(self, work: _Work, group: Pass, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         key = group.shape
         if key not in self._recordings and key in self._seen and len(self._recordings) < _MOST:
-            self._record(work, key, group, owners, logits)
+            self._record(work, key, group, inputs)
         if key in self._recordings:
-            return self._recordings[key].play(group, owners, logits)
+            return self._recordings[key].play(group, inputs)
         self._seen.add(key)
         with _as_rows_are():
-            return work(group, owners, logits)
+            return work(group, *inputs)
 
     def stop(self) -> None:
         """Forget all recordings, and make no more: their memory is needed, or none can be made."""
@@ -81,10 +83,10 @@ class Recorder:
         self._pool = None
 
     def _record(
-        self, work: _Work, key: tuple[int, int, int, int], group: Pass, owners: Tensor, logits: Tensor
+        self, work: _Work, key: tuple[int, int, int, int], group: Pass, inputs: tuple[Tensor, ...]
     ) -> None:
         held = replace(group, numbers=group.numbers.clone())
-        owners, logits = owners.clone(), logits.detach().clone()
+        inputs = tuple(tensor.detach().clone() for tensor in inputs)
         graph = torch.cuda.CUDAGraph()
         before = torch.cuda.current_stream()
         try:
@@ -92,17 +94,17 @@ class Recorder:
                 side = torch.cuda.Stream()
                 side.wait_stream(torch.cuda.current_stream())
                 with torch.cuda.stream(side):
-                    work(held, owners, logits)  # what is made at first use is made now
+                    work(held, *inputs)  # what is made at first use is made now
                 torch.cuda.current_stream().wait_stream(side)
                 with torch.cuda.graph(graph, pool=self._pool):
-                    results = work(held, owners, logits)
+                    results = work(held, *inputs)
         except RuntimeError:  # an operation that cannot be recorded, or too little memory for it
             torch.cuda.set_stream(before)  # which a recording that broke off does not give back
             torch.cuda.synchronize()
             self.stop()
             return
         self._pool = self._pool or graph.pool()
-        self._recordings[key] = _Recording(graph, held, owners, logits, results)
+        self._recordings[key] = _Recording(graph, held, inputs, results)
 
 
 _OWN = masking_utils.find_packed_sequence_indices, masking_utils.is_tracing

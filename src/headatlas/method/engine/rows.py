@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from headatlas.task import Row
 
-__all__ = ["Pass", "RowTable", "draw", "on", "round_up"]
+__all__ = ["Pass", "RowTable", "Stream", "draw", "on", "round_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,9 @@ class Pass:
     number of target tokens, and the most target tokens of a row.
     """
 
-    members: np.ndarray
-    numbers: Tensor  # all that the properties give, one behind the other: a GPU gets it in one piece
+    members: Int[np.ndarray, " member"]
+    #: all that the properties give, one behind the other: a GPU gets it in one piece
+    numbers: Int[Tensor, " number"]
     shape: tuple[int, int, int, int]
     tokens: int
 
@@ -38,40 +41,39 @@ class Pass:
         return self.numbers[start : start + targets]
 
     @property
-    def ids(self) -> Tensor:
-        """[row, position]"""
+    def ids(self) -> Int[Tensor, "row position"]:
         rows, length, *_ = self.shape
         return self.numbers[: rows * length].view(rows, length)
 
     @property
-    def counts(self) -> Tensor:
-        """[row]: its target tokens."""
+    def counts(self) -> Int[Tensor, " row"]:
+        """The target tokens of each row."""
         rows, length, *_ = self.shape
         return self.numbers[rows * length : rows * (length + 1)]
 
     @property
-    def rows(self) -> Tensor:
-        """[target]: the row that it is in."""
+    def rows(self) -> Int[Tensor, " target"]:
+        """The row that each target is in."""
         return self._part(0)
 
     @property
-    def positions(self) -> Tensor:
-        """[target]: where it is predicted, one position before its own."""
+    def positions(self) -> Int[Tensor, " target"]:
+        """Where it is predicted, one position before its own."""
         return self._part(1)
 
     @property
-    def targets(self) -> Tensor:
-        """[target]: the token."""
+    def targets(self) -> Int[Tensor, " target"]:
+        """The tokens."""
         return self._part(2)
 
     @property
-    def offsets(self) -> Tensor:
-        """[target]: its place among the targets of its row."""
+    def offsets(self) -> Int[Tensor, " target"]:
+        """Its place among the targets of its row."""
         return self._part(3)
 
     @property
-    def weights(self) -> Tensor:
-        """[target]: one, or zero for those that only fill up."""
+    def weights(self) -> Int[Tensor, " target"]:
+        """One, or zero for those that only fill up."""
         return self._part(4)
 
     @property
@@ -93,12 +95,17 @@ class RowTable:
         return len(self.ids)
 
     def passes(
-        self, chosen: np.ndarray, budget: int, device: torch.device | str, *, pieces: int = 0
+        self,
+        chosen: Int[np.ndarray, "unit width"],
+        budget: int,
+        device: torch.device | str,
+        *,
+        pieces: int = 0,
     ) -> Iterator[Pass]:
         """The chosen rows in groups of similar length, each of at most `budget` tokens with its padding.
 
-        `chosen` is [unit, width]: the rows of a unit stay together, one after the other. Repetition is
-        allowed. `members` count through `chosen` row by row.
+        The rows of a unit stay together, one after the other. Repetition is allowed. `members` count through
+        `chosen` row by row.
 
         With `pieces` there are so many groups, or more, of equally many units each, filled up to round
         shapes: whatever rows are drawn, the same few shapes come again.
@@ -159,7 +166,23 @@ def round_up(count: int, steps: int = 8) -> int:
     return -(-count // step) * step
 
 
-def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int]:
+class Stream(IntEnum):
+    """What rows are drawn for. Draws of one seed for different streams have nothing to do with each other;
+    the numbers decide which rows are drawn, so they never change."""
+
+    FREE = 0
+    PRESSED = 1
+    RETAIN = 2
+    FORGET = 3
+    #: the other row whose outputs or prompt a row is given
+    PARTNERS = 7
+    #: the order in which a task's rows are chosen
+    CHOICE = 9
+    #: the rows that effects of heads are measured on
+    EFFECTS = 11
+
+
+def draw(count: int, batch: int, update: int, seed: int, stream: int) -> list[int]:
     """Which of `count` rows a seed sees at an update: epoch after epoch, each in an order of its own.
 
     A pure function, so that nothing has to be remembered when a run goes on after a kill.
@@ -168,13 +191,13 @@ def draw(count: int, batch: int, update: int, seed: int, stage: int) -> list[int
     place = update * batch
     while len(chosen) < batch:
         epoch, start = divmod(place, count)
-        order = _order(count, seed, stage, epoch)
+        order = _order(count, seed, stream, epoch)
         taken = order[start : start + batch - len(chosen)]
         chosen += taken.tolist()
         place += len(taken)
     return chosen
 
 
-@lru_cache(maxsize=256)  # of many updates that follow each other the same
-def _order(count: int, seed: int, stage: int, epoch: int) -> np.ndarray:
-    return np.random.default_rng([seed, stage, epoch]).permutation(count)
+@lru_cache(maxsize=256)  # consecutive updates share an epoch's order
+def _order(count: int, seed: int, stream: int, epoch: int) -> np.ndarray:
+    return np.random.default_rng([seed, stream, epoch]).permutation(count)

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headatlas.core import Head, RequestError
+from headatlas.core import Head, RequestError, ranked
 from headatlas.method.engine.head_effects import gates_without
-from headatlas.method.engine.likelihood import require_finite, with_room
+from headatlas.method.engine.likelihood import require_finite
+from headatlas.method.engine.memory import with_room
 from headatlas.method.engine.rows import RowTable
 from headatlas.method.relation.scorer import relations_for
 from headatlas.model import Model, eval_mode
@@ -131,10 +132,7 @@ def accuracy(model: Model, rows: Sequence[Row], off: Sequence[Head]) -> float:
 def top_heads(scores: xr.DataArray, relation: str, most: int) -> list[Head]:
     """The heads that promote a relation most, the best first; none that does not promote it at all."""
     values = scores.sel(relation=relation, direction="promote").transpose("layer", "head").values
-    values = np.nan_to_num(values, nan=0.0)
-    order = np.argsort(-values.flatten(), kind="stable")[:most]
-    places = [(int(place // values.shape[1]), int(place % values.shape[1])) for place in order]
-    return [Head(*place) for place in places if values[place] > 0]
+    return [head for head in ranked(values)[:most] if values[head.layer, head.head] > 0]
 
 
 def causal_check(

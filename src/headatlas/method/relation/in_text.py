@@ -13,10 +13,11 @@ from functools import partial
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import DIRECTIONS
-from headatlas.method.engine.likelihood import with_room
+from headatlas.method.engine.memory import with_room
 from headatlas.method.relation.scorer import Writer
 from headatlas.model.weights import head_values
 from headatlas.task import PairTokens, tokens_of
@@ -36,8 +37,8 @@ def text_scores(
     templates: Sequence[str] = TEMPLATES,
     kinds: Sequence[str] = ("attending", "forced"),
     progress: Callable[[int], None] | None = None,
-) -> dict[str, np.ndarray]:
-    """kind -> [relation, direction, layer, head], averaged over the templates."""
+) -> dict[str, Float[np.ndarray, "relation direction layer head"]]:
+    """Scores of each kind, averaged over the templates."""
     if not any(pairs):
         return {
             kind: np.full((len(pairs), len(DIRECTIONS), *writer.model.spec.shape), np.nan) for kind in kinds
@@ -53,8 +54,8 @@ def text_scores(
 
 def _read(
     writer: Writer, sources: Sequence[tuple[int, ...]], template: str
-) -> dict[int, tuple[Tensor, Tensor]]:
-    """layer -> (head outputs, inputs of the values) at the end of each source."""
+) -> dict[int, tuple[Float[Tensor, "source channel"], Float[Tensor, "source hidden"]]]:
+    """By layer (head outputs, inputs of the values) at the end of each source."""
     model = writer.model
     first, _ = model.first_tokens()
     before = (*first, *tokens_of(model.tokenizer, [template])[0])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headatlas.method.relation.scorer import Writer
@@ -28,12 +29,12 @@ _BLOCK = 16_384
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Salient:
-    """`tokens` [layer, head, 15] by falling `strength` [layer, head, 15]; `mapped` [layer, head, 15, 5]: the
-    tokens that are promoted, the most first. Where the model has no head, -1 and NaN."""
+    """Tokens by falling strength (fifteen), and those that each of them promotes, the most first (five).
+    Where the model has no head, -1 and NaN."""
 
-    tokens: np.ndarray
-    strength: np.ndarray
-    mapped: np.ndarray
+    tokens: Int[np.ndarray, "layer head salient"]
+    strength: Float[np.ndarray, "layer head salient"]
+    mapped: Int[np.ndarray, "layer head salient promoted"]
 
 
 @full_precision()
@@ -73,8 +74,8 @@ def salient_operations(writer: Writer, source: str, progress: Callable[[int], No
     return Salient(tokens, strength, mapped)
 
 
-def _units(writer: Writer, kind: str) -> Tensor:
-    """[token, hidden]: what every token brings, at length one (zero where it brings nothing)."""
+def _units(writer: Writer, kind: str) -> Float[Tensor, "token hidden"]:
+    """What every token brings, at length one (zero where it brings nothing)."""
     every = torch.arange(writer.model.spec.vocabulary)
     device = writer.vocabulary.weight.device
     units = torch.empty(len(every), writer.model.spec.hidden, device=device)

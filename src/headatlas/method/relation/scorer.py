@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
@@ -76,8 +77,8 @@ class Writer:
             unembedding.cpu() if unembedding.device.type == "mps" else unembedding
         )
 
-    def output(self, layer: int, head: int) -> Tensor:
-        """[head_dim, hidden] in double precision: what the head writes into the stream."""
+    def output(self, layer: int, head: int) -> Float[Tensor, "head_dim hidden"]:
+        """What the head writes into the stream, in double precision."""
         output = exact(self.model.output_weight(layer, head))
         norm = self.model.norm_after(layer)
         return output if norm is None else norm(output)
@@ -86,14 +87,14 @@ class Writer:
         self,
         pairs: Sequence[Sequence[PairTokens]],
         k: Sequence[int],
-        inner: Callable[[int, int], Tensor],
+        inner: Callable[[int, int], Float[Tensor, "pair head_dim"]],
         progress: Callable[[int], None] | None = None,
         heads: Iterable[Head] | None = None,
-    ) -> np.ndarray:
-        """[relation, direction, layer, head]: shares of the pairs of each relation that are in its top `k`.
+    ) -> Float[np.ndarray, "relation direction layer head"]:
+        """Shares of the pairs of each relation that are in its top `k`.
 
-        `inner(layer, head)` gives [pair, head_dim], what the head reads for all pairs, one relation after
-        the other. `heads`: only these; the values of others are NaN.
+        `inner(layer, head)` gives what the head reads for all pairs, one relation after the other. `heads`:
+        only these; the values of others are NaN.
         """
         shares = np.full((len(pairs), len(DIRECTIONS), *self.model.spec.shape), np.nan)
         device = self.vocabulary.weight.device
@@ -130,8 +131,8 @@ def static_scores(
     source: str,
     progress: Callable[[int], None] | None = None,
     heads: Iterable[Head] | None = None,
-) -> np.ndarray:
-    """[relation, direction, layer, head] from weights alone, for pairs of single tokens."""
+) -> Float[np.ndarray, "relation direction layer head"]:
+    """Scores from weights alone, for pairs of single tokens."""
     model = writer.model
     tokens = torch.tensor([pair.source[0] for some in pairs for pair in some])
     different, places = tokens.unique(return_inverse=True)

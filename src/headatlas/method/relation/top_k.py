@@ -25,12 +25,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headatlas.core import FitError
 from headatlas.model.linear import exact
 
-__all__ = ["TopK", "Vocabulary", "full_precision", "in_top"]
+__all__ = ["TopK", "Vocabulary", "full_precision"]
 
 #: tokens of the first blocks, and of all later ones: most rows are gone after few
 _FIRST_BLOCKS, _BLOCK = (1024, 3072, 8192), 8192
@@ -82,27 +83,26 @@ def _single_products() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """The unembedding [hidden, token] made ready for many questions."""
+    """The unembedding made ready for many questions."""
 
-    weight: Tensor  # in the weights' own dtype
+    weight: Float[Tensor, "hidden token"]  # in the weights' own dtype
     kept: tuple[Tensor, ...]  # the first blocks
     parts: tuple[Tensor, ...]  # the tokens of each block
     scale: float
     longest: float  # the largest norm of a column of a block
 
-    def blocks(self) -> Iterator[Tensor]:
-        """[hidden, token] times `scale`, in single precision, tokens shuffled: counting needs no order."""
+    def blocks(self) -> Iterator[Float[Tensor, "hidden token"]]:
+        """The unembedding times `scale`, in single precision, tokens shuffled: counting needs no order."""
         yield from self.kept
         yield from self.others()
 
-    def others(self) -> Iterator[Tensor]:
+    def others(self) -> Iterator[Float[Tensor, "hidden token"]]:
         """The blocks that are not kept."""
         for part in self.parts[len(self.kept) :]:
             yield _scaled(self.weight.T[part], self.scale).T
 
-    def top(self, rows: Tensor, count: int) -> Tensor:
-        """[row, count]: the tokens with the highest numbers of each row [row, hidden], the highest first, in
-        single precision."""
+    def top(self, rows: Float[Tensor, "row hidden"], count: int) -> Int[Tensor, "row count"]:
+        """The tokens with the highest numbers of each row, the highest first, in single precision."""
         best, which = torch.empty(len(rows), 0, device=rows.device), self.parts[0][:0].expand(len(rows), 0)
         for block, part in zip(self.blocks(), self.parts, strict=True):
             numbers = torch.cat([best, rows @ block], dim=1)
@@ -111,12 +111,12 @@ class Vocabulary:
             best, which = numbers.gather(1, places), tokens.gather(1, places)
         return which
 
-    def columns(self, tokens: Tensor) -> Tensor:
-        """[hidden, token] of these tokens, scaled, in double precision."""
+    def columns(self, tokens: Int[Tensor, " token"]) -> Float[Tensor, "hidden token"]:
+        """Those of these tokens, scaled, in double precision."""
         return exact(self.weight[:, tokens]) * self.scale
 
     @classmethod
-    def of(cls, unembedding: Tensor) -> Vocabulary:
+    def of(cls, unembedding: Float[Tensor, "hidden token"]) -> Vocabulary:
         size = unembedding.shape[1]
         order = torch.randperm(size, generator=torch.Generator().manual_seed(0)).to(unembedding.device)
         sizes: list[int] = []
@@ -169,12 +169,9 @@ class _Open:
 
 class TopK:
     """Answers, for some heads at a time, whether targets are in the top k and in the bottom k of what they
-    write.
+    write."""
 
-    `targets` and `k` have one entry per row.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, targets: Tensor, k: Tensor) -> None:
+    def __init__(self, vocabulary: Vocabulary, targets: Int[Tensor, " row"], k: Int[Tensor, " row"]) -> None:
         self._vocabulary, self._targets, self._k = vocabulary, targets, k
         different, self._target = targets.unique(return_inverse=True)
         self._kind = targets.device.type if targets.device.type in _CELLS else "cpu"
@@ -193,9 +190,14 @@ class TopK:
         return 1 if self._kind == "cpu" else max(1, _READ // max(1, len(self._targets) * head_dim))
 
     @full_precision()
-    def ask(self, keys: Sequence[Any], inners: Iterable[Tensor], outputs: Iterable[Tensor]) -> None:
-        """Rows of numbers inner · output · unembedding, for some heads: of each a name, what it reads [row,
-        head_dim], and what it writes for that [head_dim, hidden]; taken in double precision."""
+    def ask(
+        self,
+        keys: Sequence[Any],
+        inners: Iterable[Float[Tensor, "row head_dim"]],
+        outputs: Iterable[Float[Tensor, "head_dim hidden"]],
+    ) -> None:
+        """Rows of numbers inner · output · unembedding, for some heads: of each a name, what it reads, and
+        what it writes for that; taken in double precision."""
         inner = _sized_in_place(torch.stack([exact(one) for one in inners]), 2)
         output = _sized_in_place(torch.stack([exact(one) for one in outputs]), (1, 2))
         heads, rows = inner.shape[:2]
@@ -216,8 +218,8 @@ class TopK:
                 self._go_on()
 
     @full_precision()
-    def answers(self) -> dict[Any, Tensor]:
-        """key -> [top or bottom, row] for all that was asked."""
+    def answers(self) -> dict[Any, Bool[Tensor, "2 row"]]:
+        """By key whether targets are in the top and in the bottom, for all that was asked."""
         self._go_on(finish=True)
         found = torch.zeros(2, len(self._keys) * len(self._k), dtype=torch.bool, device=self._targets.device)
         for place, verdict in self._hits:
@@ -323,16 +325,6 @@ class TopK:
             if not len(left):
                 break
         return some[left]
-
-
-def in_top(
-    inner: Tensor, output: Tensor, vocabulary: Vocabulary, targets: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(is each target in the top k, is it in the bottom k): the questions of one head."""
-    one = TopK(vocabulary, targets, k)
-    one.ask([0], [inner], [output])
-    top, bottom = one.answers()[0]
-    return top, bottom
 
 
 def _verdict(above: Tensor, below: Tensor, k: Tensor, others: int) -> tuple[Tensor, Tensor]:

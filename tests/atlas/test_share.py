@@ -15,10 +15,10 @@ import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.utils import filter_repo_objects
 
-from cli.test_check import fails, headatlas
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import Store, download_atlas, open_atlas, pack_atlas, unpack_atlas, upload_atlas
 from support.atlases import fit_of, spec_of
+from support.cli import assert_refused, headatlas
 from support.hub import hub
 from support.small_run import same_numbers
 
@@ -35,7 +35,7 @@ def atlas(tmp_path_factory):
         for seed in range(2):
             for fit in ("free", "retain", "remove"):
                 made = fit_of("a task, not plain", seed, fit, draw.uniform(0.01, 0.99, (2, 3)), spec)
-                store.write_fit(made)
+                store.write(made)
         store.write_note("source", {"some": np.arange(3)}, {"source": "embedding"})
     (root / "work").mkdir()
     (root / "work" / "gating-x-free.safetensors").write_bytes(b"in progress")
@@ -55,6 +55,40 @@ def test_there_and_back(atlas, tmp_path):
         pack_atlas(atlas, file)
     with pytest.raises(RequestError, match="is there already"):
         unpack_atlas(file, found)
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [("/home/me/model", False), ("C:\\models\\mine", False), ("org/model", True), ("smollm2", True)],
+)
+def test_local_paths_are_not_shared(tmp_path, monkeypatch, source, kept):
+    """Neither packed nor uploaded; all else of the request is."""
+    from headatlas.atlas import Run
+
+    request = {
+        "model": {"source": source, "dtype": "float32"},
+        "tasks": [{"name": "mine", "spec": {"name": "mine"}, "folder": "/home/me/tasks"}],
+    }
+    root, seen = tmp_path / "atlas", {}
+    with Store.writing(root, spec_of(1)) as store:
+        store.add(Run("gating", "mine", "id", request=request))
+    shared = [unpack_atlas(pack_atlas(root, tmp_path / "atlas.zip"), tmp_path / "unpacked")]
+
+    def upload(self, *, folder_path, **_):
+        shutil.copytree(folder_path, tmp_path / "uploaded")
+        seen["uploaded"] = True
+
+    monkeypatch.setattr(HfApi, "create_repo", lambda *_, **__: SimpleNamespace(repo_id="me/atlas"))
+    monkeypatch.setattr(HfApi, "repo_info", lambda *_, **__: SimpleNamespace(private=True))
+    monkeypatch.setattr(HfApi, "upload_folder", upload)
+    upload_atlas(root, "me/atlas")
+    shared.append(tmp_path / "uploaded")
+    assert seen["uploaded"] and "/home/me/tasks" in (root / "atlas.json").read_text()
+    for folder in shared:
+        (run,) = Store.open(folder).runs.values()
+        assert run.request["model"] == {"dtype": "float32", **({"source": source} if kept else {})}
+        assert run.request["tasks"] == [{"name": "mine", "spec": {"name": "mine"}}]
+        assert "/home/me" not in (folder / "atlas.json").read_text()
 
 
 def test_links_are_not_packed(atlas, tmp_path):
@@ -116,14 +150,15 @@ def test_equal_atlases_are_equal_files(atlas, tmp_path):
     assert pack_atlas(tmp_path / "atlas", tmp_path / "two.zip").read_bytes() == one
 
 
+@pytest.mark.process
 def test_without_a_network(atlas, tmp_path):
     """A sentence, not a defect."""
     env = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_TOKEN": "hf_none"}
     env |= {"HF_HOME": str(tmp_path / "home")}
     up = headatlas("share", "upload", atlas, "someone/heads", **env)
-    assert fails(up, "could not be put on the hub as someone/heads", code=1)
+    assert_refused(up, "could not be put on the hub as someone/heads", code=1)
     down = headatlas("share", "download", "someone/heads", "--out", tmp_path / "new", **env)
-    assert fails(down, "could not be had from the hub")
+    assert_refused(down, "could not be had from the hub")
     assert not (tmp_path / "new").exists()
 
 
@@ -163,6 +198,7 @@ def test_damaged_files(atlas, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.process
 def test_from_the_hub(atlas, tmp_path, monkeypatch):
     shared = tmp_path / "on the hub"
     shutil.copytree(atlas, shared)
@@ -177,9 +213,9 @@ def test_from_the_hub(atlas, tmp_path, monkeypatch):
         assert not (out / "evil.py").exists() and not any("evil" in one for one in requests)
         assert {path.name for path in out.iterdir()} == {"atlas.json", "fits", "notes"}
         other = headatlas("share", "download", "someone/nothing", "--out", tmp_path / "other", **env)
-        assert fails(other, "someone/nothing could not be had from the hub")
+        assert_refused(other, "someone/nothing could not be had from the hub")
         strange = headatlas("share", "download", "no such/name/at all", "--out", tmp_path / "other", **env)
-        assert fails(strange, "is no name of a repository")
+        assert_refused(strange, "is no name of a repository")
         assert not (tmp_path / "other").exists()
 
 
@@ -213,6 +249,7 @@ def test_to_the_hub(atlas, monkeypatch):
     assert "atlas.json" in names and len(names) == 8 and not any("work" in one for one in sent)
 
 
+@pytest.mark.process
 def test_an_atlas_is_opened_where_there_is_no_torch(atlas, tmp_path):
     """Packed, moved, unpacked and read by a process that cannot import torch."""
     file = pack_atlas(atlas, tmp_path / "atlas.zip")

@@ -18,9 +18,8 @@ from headatlas.atlas import (
     find,
     import_table,
     reading_words,
-    report_markdown,
 )
-from headatlas.atlas.export import write_table
+from headatlas.atlas.table import write_table
 from headatlas.core import UnknownNameError
 from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
 from headatlas.page import payload_of, write_page
@@ -94,7 +93,7 @@ def test_nothing_is_invented_for_a_score(tmp_path):
     (given,) = card.imported
     assert given.name == "sums" and given.seeds == 2
     assert given.score == pytest.approx(scores[:, 0, 1].mean())
-    text = report_markdown(atlas) + card_html(card) + atlas_html(atlas)
+    text = atlas.report().markdown() + card_html(card) + atlas_html(atlas)
     assert "G+" not in text and "facilit" not in text and "gates" not in text
     assert "## What was imported?" in text and "sums" in text
 
@@ -215,7 +214,7 @@ def test_a_head_that_the_table_does_not_name_stays_unknown(tmp_path):
     assert "not in the imported table: sums, a, b" in card_html(card)
     known = atlas.card("L1H2")
     assert known.missing == () and "imported" in known.label
-    assert "| 5 of 9 |" in report_markdown(atlas)
+    assert "| 5 of 9 |" in atlas.report().markdown()
 
 
 def test_an_imported_relation_is_not_one_of_the_weights(tmp_path):
@@ -425,13 +424,13 @@ def test_relations_imported_by_an_older_version_are_read(tmp_path):
         for name, seeds in (("a", 2), ("b", 1)):
             store.add(Run("relations", name, name, {"imported_from": "t.csv"}))
             facts = {"seeds": seeds, "category": "knowledge", "kind": "imported"}
-            store.write_scores(ScoreMap("relations", name, name, values, facts))
+            store.write(ScoreMap("relations", name, name, values, facts))
     atlas = open_atlas(root)
     assert atlas.spec.parameters is None
     scores = atlas.relation_scores()
     assert scores["seeds"].values.tolist() == [2, 1] and scores["seeds_kept"].values.tolist() == [False, True]
     assert atlas.to_table()["seed"].isna().all()
-    text = report_markdown(atlas)
+    text = atlas.report().markdown()
     assert "| relation a | t.csv | mean over 2 seeds, which were not kept |" in text
     assert "| relation b | t.csv | 1 |" in text
     caption = caption_of(plot_categories(atlas))
@@ -483,14 +482,13 @@ def test_a_column_to_average_may_be_given_as_text(tmp_path):
 def test_an_atlas_may_be_given_as_its_folder(tmp_path):
     lines = pd.concat([task_lines()[0], task_lines()[0].assign(method="mediate")])
     folder = tmp_path / "atlas"
-    atlas = import_table(lines, folder)
-    assert report_markdown(str(folder)) == report_markdown(atlas)
+    import_table(lines, folder)
     assert plot_imported(folder) is not None and plot_effects(str(folder)) is not None
     write_page(folder, tmp_path / "a.html")
     gates = pd.concat([lines.assign(method="", fit=fit, score=0.5) for fit in ("retain", "remove")])
     import_table(gates[~gates.duplicated(["seed", "fit", "layer", "head"])], tmp_path / "gates")
     assert plot_agreement(str(tmp_path / "gates")) is not None
-    for call in (report_markdown, plot_imported, plot_effects, plot_agreement):
+    for call in (plot_imported, plot_effects, plot_agreement):
         with pytest.raises(AtlasError, match="there is no folder"):
             call("nothing")
         with pytest.raises(RequestError, match="is 3; allowed is a path"):
@@ -508,7 +506,7 @@ def test_imported_effects_say_so(tmp_path):
     assert effect.imported and "mediate, imported" in card_html(atlas.card("L0H1"))
     assert "mediate of sums (imported)" in atlas_html(atlas)
     assert "Imported, not measured here: sums, mediate." in caption_of(plot_effects(atlas))
-    assert "| mediate of sums | the table | not given | 1 of 6 |" in report_markdown(atlas)
+    assert "| mediate of sums | the table | not given | 1 of 6 |" in atlas.report().markdown()
     (page,) = payload_of([atlas])["atlases"]
     assert [one["imported"] for one in page["effects"]] == [True]
 
@@ -520,13 +518,13 @@ def test_heads_without_all_seeds_are_counted(tmp_path):
     effects = lines.assign(method="mediate")
     both = pd.concat([relation_lines(seed=0), relation_lines(seed=1).iloc[:5]])
     atlas = import_table(pd.concat([lines, effects, both]), tmp_path / "atlas")
-    text = report_markdown(atlas)
+    text = atlas.report().markdown()
     assert text.count("| 2; 3 heads have fewer than all 2 seeds |") == 2
     assert "| relation a | the table | 2; 1 head has fewer than all 2 seeds |" in text
     assert atlas.relation_scores()["uneven"].values.tolist() == [1, 0]
     assert "sums: 3 heads have fewer than all 2 seeds." in caption_of(plot_imported(atlas))
     even = import_table(task_lines()[0], tmp_path / "even")
-    assert "fewer than all" not in report_markdown(even) + caption_of(plot_imported(even))
+    assert "fewer than all" not in even.report().markdown() + caption_of(plot_imported(even))
 
 
 @pytest.mark.parametrize(("shape", "words"), [({"layers": 7}, "layers is 7"), ({"heads": 9}, "heads is 9")])
@@ -581,6 +579,6 @@ def test_losses_of_items_need_their_mean(tmp_path, part):
         store.add(Run("gating", "sums", "id", baseline=baseline))
         for fit in ("free", "retain", "remove"):
             facts = {} if fit == "free" else items | ({} if fit == part else {"nll": 1.5})
-            store.write_fit(replace(whole.fit("sums", 0, fit), facts=facts))
+            store.write(replace(whole.fit("sums", 0, fit), facts=facts))
     with pytest.raises(AtlasError, match=r"is damaged: .*'nll' is a dependency of 'held_out_nll'"):
         open_atlas(tmp_path / "atlas")

@@ -1,19 +1,23 @@
-"""What two runs of one name do not have in common, in words."""
+"""Everything that the numbers of a run depend on: its hash, and in words where two of them differ."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
-from headatlas.atlas.record import Run
-
-__all__ = ["difference"]
+__all__ = ["difference", "identity_of"]
 
 
-def difference(known: Run, wanted: Run) -> str:
+def identity_of(decides: Any) -> str:
+    """The hash of plain data, whatever the order of its keys."""
+    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """What decides about the numbers and is not the same, in words."""
-    old, new = (_flat(run.settings.get("decides", {})) for run in (known, wanted))
+    old, new = _flat(known), _flat(wanted)
     if not old or not new:  # one of the two was imported
         return "numbers of another origin: one was measured here, the other imported; give one another name"
     changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
@@ -35,10 +39,10 @@ def difference(known: Run, wanted: Run) -> str:
 
 def _flat(data: Mapping[str, Any]) -> dict[str, str]:
     """`{"a": {"b": 1}}` as `{"a b": "1"}`; long hashes shortened."""
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for key, value in data.items():
         if isinstance(value, Mapping):
-            found |= {f"{key} {inner}": text for inner, text in _flat(value).items()}
+            flat |= {f"{key} {inner}": text for inner, text in _flat(value).items()}
         else:
-            found[key] = json.dumps(value).strip('"')[:40]
-    return found
+            flat[key] = json.dumps(value).strip('"')[:40]
+    return flat

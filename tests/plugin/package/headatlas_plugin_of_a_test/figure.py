@@ -1,0 +1,23 @@
+"""A figure: the norms of all heads as points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headatlas.figure import FigureKind
+
+
+def plot_norms(atlas: Any, *, label: str | None = None) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.add_subplot(title=label or "norms")
+    axes.plot(atlas.effects("echo", "output-norm")["effect"].values.ravel(), "o")
+    return figure
+
+
+def missing(atlas: Any) -> str | None:
+    return None if ("echo", "output-norm") in atlas.effect_maps else "the atlas has no norms."
+
+
+PROVIDES = [FigureKind("norms", "norms of head outputs", plot_norms, frozenset({"label"}), missing)]

@@ -1,0 +1,147 @@
+"""A package with a method, a figure, a task and an export format: used like built-in ones once it is
+installed; an atlas that was made with it opens without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headatlas import UnknownNameError, open_atlas
+from headatlas.figure import draw_figure
+from headatlas.page import write_page
+from support.planted import word_tokenizer
+from support.tiny import build_tiny
+
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+PACKAGE = Path(__file__).parent / "package"
+#: commands, run one after the other in one process that has the plugin
+COMMANDS = {
+    "methods": ["list", "methods"],
+    "tasks": ["list", "tasks"],
+    "figures": ["list", "figures"],
+    "formats": ["list", "formats"],
+    "gate": ["map", "MODEL", "-t", "echo", "--seeds", "1", "--updates", "3", "--batch", "4",
+             "-o", "OUT/atlas"],
+    "measure": [
+        "map", "MODEL", "-t", "echo", "--method", "output-norm", "--items", "6", "--option", "power=1",
+        "--resume", "-o", "OUT/atlas",
+    ],
+    "wrong option": [
+        "map", "MODEL", "-t", "echo", "--method", "output-norm", "--option", "colour=1", "--resume",
+        "-o", "OUT/atlas",
+    ],
+    "validate": ["validate", "OUT/atlas", "--items", "5", "--draws", "2", "--retest", "0",
+                 "--method", "output-norm", "--effect-items", "6", "--json"],
+    "draw": ["plot", "OUT/atlas", "--kind", "norms", "--out", "OUT/norms.png"],
+    "draw effects": ["plot", "OUT/atlas", "--kind", "effects", "--out", "OUT/effects.png"],
+    "draw sufficiency": ["plot", "OUT/atlas", "--kind", "sufficiency", "--out", "OUT/sufficiency.png"],
+    "report": ["report", "OUT/atlas"],
+    "export": ["export", "OUT/atlas", "--format", "head-list", "--threshold", "0.1",
+               "--out", "OUT/heads"],
+}  # fmt: skip
+CHILD = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from headatlas.cli import main
+found = {}
+for name, words in json.loads(sys.argv[1]).items():
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    sys.argv = ["headatlas", *words]
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    found[name] = [code, out.getvalue(), err.getvalue()]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugin")
+    build_tiny("llama").save_pretrained(folder / "model")
+    word_tokenizer(100).save_pretrained(folder / "model")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    site = folder / "site"
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
+    subprocess.run([sys.executable, *install, str(PACKAGE)], check=True)
+    words = {
+        name: [word.replace("MODEL", str(folder / "model")).replace("OUT", str(folder)) for word in command]
+        for name, command in COMMANDS.items()
+    }
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps(words)],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "wrong option"])
+def test_commands_take_what_the_plugin_brings(results, name):
+    code, _, err = results[name]
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("methods", "output-norm"),
+        ("tasks", "echo"),
+        ("figures", "norms"),
+        ("formats", "head-list"),
+        ("measure", "output-norm: mean norm of a head's output"),
+        ("report", "output-norm"),
+    ],
+)
+def test_it_is_listed_and_reported(results, command, line):
+    assert line in results[command][1]
+
+
+def test_its_options_are_checked(results):
+    code, _, err = results["wrong option"]
+    assert code == 2 and "'colour' is not an option of output-norm; it has seeds, items, power." in err
+
+
+def test_validation_compares_it(results):
+    (task,) = json.loads(results["validate"][1])["tasks"].values()
+    assert "output-norm" in {line["method"] for line in task["methods"]}
+
+
+def test_figures_and_the_export_are_written(folder, results):
+    assert all((folder / f"{name}.png").stat().st_size > 1000 for name in ("norms", "effects", "sufficiency"))
+    heads = (folder / "heads").read_text().splitlines()
+    assert str(len(heads)) in results["export"][1]
+
+
+@pytest.mark.usefixtures("results")
+def test_its_atlas_opens_without_it(folder):
+    atlas = open_atlas(folder / "atlas")
+    effects = atlas.effects("echo", "output-norm")["effect"].values
+    assert (effects > 0).all() and effects.shape == (1, *atlas.spec.shape)
+    run = atlas.run("echo", "output-norm")
+    assert run.about == {"label": "Output norm", "unit": "norm", "summary": "mean norm of a head's output"}
+    assert run.settings["decides"]["power"] == 1
+    assert "output-norm" in atlas.methods("echo")
+    table = atlas.to_table()
+    assert np.allclose(sorted(table.loc[table["method"] == "output-norm", "value"]), sorted(effects.ravel()))
+    (effect,) = [one for one in atlas.card("L0H0").effects if one.method == "output-norm"]
+    assert effect.effect == pytest.approx(float(effects[0, 0, 0]))
+    draw_figure(atlas, "effects")
+    draw_figure(atlas, "sufficiency")
+    with pytest.raises(UnknownNameError, match="norms"):
+        draw_figure(atlas, "norms")
+    page = write_page(atlas, folder / "page.html")
+    assert "output-norm" in Path(page or folder / "page.html").read_text(encoding="utf-8")
