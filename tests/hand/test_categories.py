@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headatlas import Head
-from headatlas.atlas.categories import categories, category_words, in_order
+from headatlas.atlas.category import categories, category_words, in_order
 from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead, plain_label
 from headatlas.core import IMPLEMENTS
 

@@ -120,6 +120,15 @@ def test_the_shelf_shows_every_public_room_name():
         _ = headatlas.nonsense
 
 
+@pytest.mark.parametrize("room", rooms())
+def test_no_public_name_is_that_of_a_module(room):
+    """Of a room that loads its names on first use, importing the module would put it in place of the name."""
+    package = importlib.import_module(f"headatlas.{room}")
+    modules_of_room = {path.stem for path in (SOURCE / room).iterdir()}
+    if "__getattr__" in vars(package):
+        assert not modules_of_room & set(package.__all__)
+
+
 def run_python(code: str) -> str:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return result.stdout

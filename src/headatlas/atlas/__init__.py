@@ -10,7 +10,7 @@ from headatlas.core.registry import lazy_exports
 if TYPE_CHECKING:
     from headatlas.atlas.agreement import Summary
     from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
-    from headatlas.atlas.categories import categories, category_words
+    from headatlas.atlas.category import categories, category_words
     from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
     from headatlas.atlas.contrasts import ContrastSummary, contrast_by_seed, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
@@ -178,8 +178,8 @@ __getattr__, __dir__ = lazy_exports(
         "Validation": "headatlas.atlas.validation",
         "atlases_in": "headatlas.atlas.atlas",
         "by_seeds": "headatlas.atlas.stability",
-        "categories": "headatlas.atlas.categories",
-        "category_words": "headatlas.atlas.categories",
+        "categories": "headatlas.atlas.category",
+        "category_words": "headatlas.atlas.category",
         "chance_doubt": "headatlas.atlas.finding.doubts",
         "choose_gates": "headatlas.atlas.selection",
         "clustered_error": "headatlas.atlas.effect_summary",

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
-from headatlas.atlas.categories import categories, in_order
+from headatlas.atlas.category import categories, in_order
 from headatlas.atlas.contrasts import contrasts_of
 from headatlas.atlas.effect_summary import EffectSummary, completeness_error, pool_effects, summarize_effects
 from headatlas.atlas.finding import Finding, find

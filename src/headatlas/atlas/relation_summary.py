@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headatlas.atlas.categories import categories, category_words
+from headatlas.atlas.category import categories, category_words
 from headatlas.atlas.imported import relations_of_one_origin
 from headatlas.core import DIRECTIONS, Head, ranked
 

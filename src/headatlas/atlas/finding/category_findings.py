@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headatlas.atlas.categories import categories
+from headatlas.atlas.category import categories
 from headatlas.atlas.finding import Finding
 from headatlas.atlas.finding.flat_heads import Heads
 from headatlas.atlas.finding.published import are_published_relations
