@@ -22,9 +22,7 @@ __all__ = ["listing"]
 #: characters of a column that is not narrower by itself
 _NARROWEST = 12
 
-listing = typer.Typer(
-    help="Models, methods, figures, formats, tasks, relations; atlases of a folder.", no_args_is_help=True
-)
+listing = typer.Typer(help="What is built in or installed; the atlases of a folder.", no_args_is_help=True)
 
 
 @listing.command("models")
