@@ -685,7 +685,7 @@ def test_effects_in_an_atlas():
     assert len(table) == 6 and set(table["method"]) == {"ablate-zero"} and set(table["seed"]) == {0, 1}
     with pytest.raises(RequestError, match="no task in this atlas"):
         made.effects("b", "ablate")
-    with pytest.raises(RequestError, match="no method named 'shapley'"):
+    with pytest.raises(RequestError, match="no method with effects in this atlas named 'shapley'"):
         made.importance("a", "shapley")
     with pytest.raises(AtlasError, match="not validated yet"):
         made.validation("a")

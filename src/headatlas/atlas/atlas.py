@@ -220,7 +220,7 @@ class Atlas:
         by_seed = self._effects.get((method, task))
         if not by_seed:
             methods = {kind for kind, _ in self._effects}
-            if method not in methods:
+            if methods and method not in methods:
                 raise UnknownNameError("method with effects in this atlas", method, methods)
             known = [name for kind, name in self._effects if kind == method]
             raise UnknownNameError(f"task in this atlas ({method})", task, known)
