@@ -10,8 +10,7 @@ Names are loaded when they are first used, so that `import headatlas` is quick a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headatlas._version import __version__
 from headatlas.core import (
@@ -29,18 +28,62 @@ from headatlas.core import (
     TaskError,
     UnknownNameError,
 )
+from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from headatlas.atlas import Atlas, HeadCard, Summary, categories, open_atlas
-    from headatlas.export import export_model
-    from headatlas.method import GatingSettings, relation_scores
-    from headatlas.model import Model, SelfCheck, ValueOutput, gates, load_model
-    from headatlas.run import Ray, contrast_heads, map_heads, relate_heads, validate_atlas
-    from headatlas.task import Relation, Task, load_relation, load_task
+    from headatlas.atlas import (
+        Atlas,
+        Comparison,
+        ContrastSeeds,
+        Doubt,
+        EffectSummary,
+        HeadCard,
+        ImportSummary,
+        Interval,
+        RelationSummary,
+        Stability,
+        Summary,
+        Validation,
+        atlases_in,
+        categories,
+        compare_atlases,
+        download_atlas,
+        import_table,
+        open_atlas,
+        pack_atlas,
+        shared_tasks,
+        summarize_import,
+        unpack_atlas,
+        upload_atlas,
+        write_table,
+    )
+    from headatlas.export import FORMATS, Exported, ExportRequest, export_model
+    from headatlas.method import METHODS, GatingSettings, relation_scores
+    from headatlas.model import Model, SelfCheck, ValueOutput, gates, list_models, load_model
+    from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
+    from headatlas.run import (
+        LocalExecutor,
+        Ray,
+        contrast_heads,
+        execute,
+        map_heads,
+        relate_heads,
+        validate_atlas,
+    )
+    from headatlas.task import Relation, Task, builtin_relations, builtin_tasks, load_relation, load_task
 
 __all__ = [
+    "FORMATS",
+    "METHODS",
     "Atlas",
     "AtlasError",
+    "Comparison",
+    "ContrastRequest",
+    "ContrastSeeds",
+    "Doubt",
+    "EffectSummary",
+    "ExportRequest",
+    "Exported",
     "FitError",
     "GateError",
     "GatingSettings",
@@ -48,65 +91,117 @@ __all__ = [
     "HeadCard",
     "HeadNameError",
     "HeadatlasError",
+    "ImportSummary",
+    "Interval",
+    "LocalExecutor",
+    "MapRequest",
     "Model",
     "ModelRefusedError",
     "ModelSourceError",
     "ModelSpec",
     "Ray",
     "Relation",
+    "RelationSummary",
+    "RelationsRequest",
     "RequestError",
     "SelfCheck",
+    "Stability",
     "StoreError",
     "Summary",
     "Task",
     "TaskError",
     "UnknownNameError",
+    "ValidateRequest",
+    "Validation",
     "ValueOutput",
     "__version__",
+    "atlases_in",
+    "builtin_relations",
+    "builtin_tasks",
     "categories",
+    "compare_atlases",
     "contrast_heads",
+    "download_atlas",
+    "execute",
     "export_model",
     "gates",
+    "import_table",
+    "list_models",
     "load_model",
     "load_relation",
     "load_task",
     "map_heads",
     "open_atlas",
+    "pack_atlas",
     "relate_heads",
     "relation_scores",
+    "shared_tasks",
+    "summarize_import",
+    "unpack_atlas",
+    "upload_atlas",
     "validate_atlas",
+    "write_table",
 ]
 
-_ROOM_OF = {
-    "Atlas": "headatlas.atlas",
-    "GatingSettings": "headatlas.method",
-    "HeadCard": "headatlas.atlas",
-    "Model": "headatlas.model",
-    "Ray": "headatlas.run",
-    "Relation": "headatlas.task",
-    "SelfCheck": "headatlas.model",
-    "Summary": "headatlas.atlas",
-    "Task": "headatlas.task",
-    "ValueOutput": "headatlas.model",
-    "categories": "headatlas.atlas",
-    "contrast_heads": "headatlas.run",
-    "export_model": "headatlas.export",
-    "gates": "headatlas.model",
-    "load_model": "headatlas.model",
-    "load_relation": "headatlas.task",
-    "load_task": "headatlas.task",
-    "map_heads": "headatlas.run",
-    "open_atlas": "headatlas.atlas",
-    "relate_heads": "headatlas.run",
-    "relation_scores": "headatlas.method",
-    "validate_atlas": "headatlas.run",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOM_OF:
-        return getattr(import_module(_ROOM_OF[name]), name)
-    raise AttributeError(f"module 'headatlas' has no attribute {name!r}")
+__getattr__, _ = lazy_exports(
+    __name__,
+    {
+        "FORMATS": "headatlas.export",
+        "METHODS": "headatlas.method",
+        "Atlas": "headatlas.atlas",
+        "Comparison": "headatlas.atlas",
+        "ContrastRequest": "headatlas.request",
+        "ContrastSeeds": "headatlas.atlas",
+        "Doubt": "headatlas.atlas",
+        "EffectSummary": "headatlas.atlas",
+        "ExportRequest": "headatlas.export",
+        "Exported": "headatlas.export",
+        "GatingSettings": "headatlas.method",
+        "HeadCard": "headatlas.atlas",
+        "ImportSummary": "headatlas.atlas",
+        "Interval": "headatlas.atlas",
+        "LocalExecutor": "headatlas.run",
+        "MapRequest": "headatlas.request",
+        "Model": "headatlas.model",
+        "Ray": "headatlas.run",
+        "Relation": "headatlas.task",
+        "RelationSummary": "headatlas.atlas",
+        "RelationsRequest": "headatlas.request",
+        "SelfCheck": "headatlas.model",
+        "Stability": "headatlas.atlas",
+        "Summary": "headatlas.atlas",
+        "Task": "headatlas.task",
+        "ValidateRequest": "headatlas.request",
+        "Validation": "headatlas.atlas",
+        "ValueOutput": "headatlas.model",
+        "atlases_in": "headatlas.atlas",
+        "builtin_relations": "headatlas.task",
+        "builtin_tasks": "headatlas.task",
+        "categories": "headatlas.atlas",
+        "compare_atlases": "headatlas.atlas",
+        "contrast_heads": "headatlas.run",
+        "download_atlas": "headatlas.atlas",
+        "execute": "headatlas.run",
+        "export_model": "headatlas.export",
+        "gates": "headatlas.model",
+        "import_table": "headatlas.atlas",
+        "list_models": "headatlas.model",
+        "load_model": "headatlas.model",
+        "load_relation": "headatlas.task",
+        "load_task": "headatlas.task",
+        "map_heads": "headatlas.run",
+        "open_atlas": "headatlas.atlas",
+        "pack_atlas": "headatlas.atlas",
+        "relate_heads": "headatlas.run",
+        "relation_scores": "headatlas.method",
+        "shared_tasks": "headatlas.atlas",
+        "summarize_import": "headatlas.atlas",
+        "unpack_atlas": "headatlas.atlas",
+        "upload_atlas": "headatlas.atlas",
+        "validate_atlas": "headatlas.run",
+        "write_table": "headatlas.atlas",
+    },
+)
 
 
 def __dir__() -> list[str]:

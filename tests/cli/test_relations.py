@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from headatlas import open_atlas
-from headatlas.atlas import Atlas, Run, ScoreMap, summarize_relations
+from headatlas.atlas import Atlas, Run, ScoreMap
 from headatlas.cli.relations import show_summaries
 from support.atlases import spec_of
 from support.cli import assert_refused, invoke
@@ -87,7 +87,7 @@ def test_heads_of_a_category_named_other_are_counted_as_such():
     scores = [ScoreMap("relations", "mine", "id", values, {"category": "other", "kind": "static"})]
     atlas = Atlas(spec_of(7, 7), runs, [], scores=scores)
     console = Console(file=StringIO(), width=100)
-    show_summaries(console, atlas, summarize_relations(atlas, ["mine"]))
+    show_summaries(console, atlas, atlas.relation_summaries(["mine"]))
     assert "heads that promote a relation (score ≥ 0.15): 14 of category other\n" in console.file.getvalue()
 
 

@@ -8,6 +8,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "figure": {"core", "atlas"},
     "page": {"core", "atlas"},
     "export": {"core", "model", "task", "method", "request", "run", "atlas"},
-    "cli": {"core", "model", "task", "method", "request", "run", "atlas", "figure", "page", "export"},
+    "cli": {"core", "figure", "page"},  # and the public names of the package
 }
 #: imports against that order, inside functions: what an atlas and a card show in a notebook
 UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/head_card.py": "headatlas.page.notebook"}
@@ -82,6 +83,64 @@ def test_a_breach_is_seen():
     assert breaches("model", {"x.py": {"headatlas.core", "torch"}}) == []
 
 
+def test_file_names_are_unique():
+    """Outside the commands, which are named after what they do."""
+    paths = [path for path in SOURCE.rglob("*.py") if path.parent.name != "cli" and path.stem[0] != "_"]
+    counts = Counter(path.name for path in paths)
+    assert {name for name, count in counts.items() if count > 1} == set()
+
+
+def torch_free() -> list[str]:
+    """Modules that an atlas, a request or a list of what there is needs."""
+    rooms = ("core", "request", "task", "atlas", "figure", "page", "export", "method")
+    computing = ("headatlas.method.engine", "headatlas.method.relation", "headatlas.export.engine")
+    return [
+        name
+        for name in modules()
+        if name.partition(".")[2].split(".")[0] in rooms
+        and not name.startswith(tuple(f"{each}." for each in computing))
+    ]
+
+
+def test_these_modules_load_no_torch():
+    names = torch_free()
+    assert {"headatlas.request.map_request", "headatlas.method.gating", "headatlas.export.checkpoint"} <= set(
+        names
+    )
+    code = (
+        f"import importlib, sys\nfor name in {names}:\n    importlib.import_module(name)\n"
+        "    assert 'torch' not in sys.modules, name\nprint('done')"
+    )
+    assert run_python(code) == "done\n"
+
+
+WRONG_REQUESTS = [
+    ["map", "smollm2", "--task", "nosuch"],
+    ["map", "smollm2", "--task", "math", "--preset", "nope"],
+    ["map", "smollm2", "--task", "math", "--seeds", "0"],
+    ["map", "smollm2", "--task", "math", "--items", "3"],
+    ["map", "smollm2", "--task", "math", "--method", "nope"],
+    ["map", "smollm2", "--task", "math", "--option", "x=1"],
+    ["relations", "smollm2", "--relation", "nope"],
+    ["contrast", "smollm2", "--retain", "math", "--forget", "math"],
+    ["validate", "no-such-folder"],
+    ["export", "no-such-folder", "--out", "x"],
+]
+
+
+def test_a_wrong_request_is_rejected_without_torch():
+    """Loading torch would take seconds."""
+    code = (
+        "import sys\nfrom headatlas.cli import main\n"
+        f"for words in {WRONG_REQUESTS}:\n"
+        "    sys.argv = ['headatlas', *words]\n"
+        "    try:\n        main()\n    except SystemExit as end:\n        assert end.code == 2, words\n"
+        "    else:\n        assert False, words\n"
+        "    assert 'torch' not in sys.modules, words\nprint('done')"
+    )
+    assert run_python(code) == "done\n"
+
+
 def test_no_room_for_leftovers():
     assert not {"utils", "helpers", "misc", "common"} & {path.stem for path in SOURCE.rglob("*")}
 
@@ -116,7 +175,7 @@ def test_public_names_are_complete_and_sorted(name):
 def test_the_shelf_shows_every_public_room_name():
     for name in headatlas.__all__:
         assert getattr(headatlas, name) is not None
-    assert dir(headatlas) == headatlas.__all__
+    assert sorted(dir(headatlas)) == sorted(headatlas.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = headatlas.nonsense
 

@@ -10,7 +10,7 @@ from headatlas.atlas import Store, open_atlas
 from headatlas.core import silent
 from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
 from headatlas.run import LocalExecutor, execute
-from headatlas.run.execute import carry_out
+from headatlas.run.executor import carry_out
 from support.planted import word_tokenizer
 from support.small_run import differences, write_task
 from support.tiny import build_tiny

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
     from headatlas.atlas.category import categories, category_words
     from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
-    from headatlas.atlas.contrasts import ContrastSummary, contrast_by_seed, contrasts_of, summarize_contrast
+    from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
         COMPLETE,
         EffectSummary,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         validation_doubts,
     )
     from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead
+    from headatlas.atlas.import_summary import ImportSummary, summarize_import
     from headatlas.atlas.imported import (
         imported_effects,
         mean_of_seeds,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
     from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_folder, record_path
-    from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
-    from headatlas.atlas.report import SUFFICIENCY_WORDS, Report
+    from headatlas.atlas.relation_summary import RelationSummary, summarize_relations
+    from headatlas.atlas.report import Report
     from headatlas.atlas.roles import SCORES, role_scores, roles_of
     from headatlas.atlas.selection import choose_gates
     from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
@@ -63,11 +64,11 @@ __all__ = [
     "SCHEMA",
     "SCORES",
     "SHARES",
-    "SUFFICIENCY_WORDS",
     "THRESHOLD",
     "TOPICS",
     "Atlas",
     "Comparison",
+    "ContrastSeeds",
     "ContrastSummary",
     "Doubt",
     "EffectMap",
@@ -75,6 +76,7 @@ __all__ = [
     "Finding",
     "Fit",
     "HeadCard",
+    "ImportSummary",
     "Interval",
     "ItemEffects",
     "RelationOfHead",
@@ -96,11 +98,9 @@ __all__ = [
     "choose_gates",
     "clustered_error",
     "compare_atlases",
-    "contrast_by_seed",
     "contrast_doubts",
     "contrasts_of",
     "corruptions",
-    "count_categories",
     "describe_corruption",
     "doubts",
     "download_atlas",
@@ -131,6 +131,7 @@ __all__ = [
     "seeds_given",
     "shared_tasks",
     "summarize_contrast",
+    "summarize_import",
     "summarize_relations",
     "uneven_seeds",
     "unpack_atlas",
@@ -144,6 +145,9 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "summarize_import": "headatlas.atlas.import_summary",
+        "ImportSummary": "headatlas.atlas.import_summary",
+        "ContrastSeeds": "headatlas.atlas.contrasts",
         "BINS": "headatlas.atlas.comparison",
         "COMPLETE": "headatlas.atlas.effect_summary",
         "IMPLEMENTS": "headatlas.core",
@@ -151,7 +155,6 @@ __getattr__, __dir__ = lazy_exports(
         "SCHEMA": "headatlas.atlas.store",
         "SCORES": "headatlas.atlas.roles",
         "SHARES": "headatlas.atlas.validation",
-        "SUFFICIENCY_WORDS": "headatlas.atlas.report",
         "THRESHOLD": "headatlas.core",
         "TOPICS": "headatlas.atlas.finding",
         "Atlas": "headatlas.atlas.atlas",
@@ -184,11 +187,9 @@ __getattr__, __dir__ = lazy_exports(
         "choose_gates": "headatlas.atlas.selection",
         "clustered_error": "headatlas.atlas.effect_summary",
         "compare_atlases": "headatlas.atlas.comparison",
-        "contrast_by_seed": "headatlas.atlas.contrasts",
         "contrast_doubts": "headatlas.atlas.finding.doubts",
         "contrasts_of": "headatlas.atlas.contrasts",
         "corruptions": "headatlas.atlas.effect_summary",
-        "count_categories": "headatlas.atlas.relation_summary",
         "describe_corruption": "headatlas.atlas.effect_summary",
         "doubts": "headatlas.atlas.finding.doubts",
         "download_atlas": "headatlas.atlas.share",

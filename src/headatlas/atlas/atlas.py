@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,13 +12,14 @@ import xarray as xr
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.category import categories, in_order
-from headatlas.atlas.contrasts import contrasts_of
+from headatlas.atlas.contrasts import ContrastSeeds, contrast_by_seed, contrasts_of
 from headatlas.atlas.effect_summary import EffectSummary, completeness_error, pool_effects, summarize_effects
 from headatlas.atlas.finding import Finding, find
 from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.imported import uneven_heads
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
 from headatlas.atlas.report import Report, report_of
 from headatlas.atlas.roles import ROLE_WORDS, role_scores, roles_of
 from headatlas.atlas.stability import Stability, stability_of
@@ -246,6 +247,18 @@ class Atlas:
         return (scores["facilitation"] - scores["interference"]).mean("seed").rename("importance")
 
     # Statements
+
+    def contrast_by_seed(self, name: str) -> ContrastSeeds:
+        """The held-out figures of a contrast without gates and with those of each seed."""
+        return contrast_by_seed(self, name)
+
+    def relation_summaries(self, relations: Sequence[str]) -> list[RelationSummary]:
+        """How each of these relations was measured, and its best heads."""
+        return summarize_relations(self, relations)
+
+    def category_counts(self) -> dict[str, dict[str, int]]:
+        """direction -> category (or "2 categories", …) -> how many heads."""
+        return count_categories(self)
 
     def scores(self, task: str, method: str = "gating") -> xr.Dataset:
         """Facilitation, interference, irrelevance: [seed, layer, head]. `method` "retest-a" or "retest-b":

@@ -11,25 +11,16 @@ from headatlas.atlas.effect_summary import qualifications
 from headatlas.atlas.finding import TOPICS, Finding, find, plural
 from headatlas.atlas.finding.doubts import made_how, seed_blocks_text
 from headatlas.atlas.imported import imported_effects, imported_markdown
+from headatlas.atlas.validation import FAITHFULNESS_WORDS
 from headatlas.core import NOT_IMPORTED, THRESHOLD
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
 
-__all__ = ["SUFFICIENCY_WORDS", "Report", "report_of"]
+__all__ = ["Report", "report_of"]
 
 #: heads that are named on each side
 _NAMED = 5
-#: what the figures of a validation mean, a line each
-SUFFICIENCY_WORDS = (
-    "*Sufficiency*: the mean gain in target log-probability over no heads, along the share of heads kept, "
-    "the most wanted first. *Distance*: the mean distance from the whole model along that curve. "
-    "*Necessity*: the mean loss against the whole model as those heads are taken away. In nats; or "
-    "divided by what all heads gain over none (faithfulness: 0 as without any head, 1 as the whole model), "
-    "if that gain is clearly above 0.",
-    "Heads that are not kept are switched off, as they are while gates are fitted: that suits gating and "
-    "zero ablation more than methods that ask another question. Being ahead of random heads is a low bar.",
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +194,7 @@ def _basis(atlas: Atlas) -> list[str]:
         lines.append(f"- {_safe(task)}: {made_how(atlas, task)}")
         lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in atlas.doubts(task)]
     if atlas.validated:
-        lines += ["", *SUFFICIENCY_WORDS]
+        lines += ["", *FAITHFULNESS_WORDS]
     waiting = [task for task in atlas.tasks if atlas.asks_for(task) and atlas.relation_of(task) is None]
     if waiting:
         lines += [

@@ -28,7 +28,15 @@ import xarray as xr
 from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
 from headatlas.core import AtlasError, slug
 
-__all__ = ["FIGURES", "ORDERS", "SHARES", "Validation", "item_words", "validation_name"]
+__all__ = [
+    "FAITHFULNESS_WORDS",
+    "FIGURES",
+    "ORDERS",
+    "SHARES",
+    "Validation",
+    "item_words",
+    "validation_name",
+]
 
 #: shares of the heads at which the curves are measured
 SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
@@ -36,6 +44,16 @@ SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 ORDERS = ("facilitation", "irrelevance", "interference")
 #: the scatter of independent rankings is not reduced below this share of it
 _LEAST_KEPT = 0.1
+#: what the figures mean, a line each
+FAITHFULNESS_WORDS = (
+    "*Sufficiency*: the mean gain in target log-probability over no heads, along the share of heads kept, "
+    "the most wanted first. *Distance*: the mean distance from the whole model along that curve. "
+    "*Necessity*: the mean loss against the whole model as those heads are taken away. In nats; or "
+    "divided by what all heads gain over none (faithfulness: 0 as without any head, 1 as the whole model), "
+    "if that gain is clearly above 0.",
+    "Heads that are not kept are switched off, as they are while gates are fitted: that suits gating and "
+    "zero ablation more than methods that ask another question. Being ahead of random heads is a low bar.",
+)
 #: figure -> the side that it is measured on
 FIGURES = {"sufficiency": "keep", "distance": "keep", "necessity": "drop"}
 
@@ -256,6 +274,10 @@ class Validation:
             return "items only"
         of = self.facts.get("rankings", {}).get(method, "random orders" if method == "random" else "rankings")
         return f"items and {of}"
+
+    def explanation(self) -> list[str]:
+        """What the figures mean, and what their intervals are over."""
+        return [words for words in (*FAITHFULNESS_WORDS, self.interval_words()) if words]
 
     def interval_words(self) -> str:
         """What the intervals count, in a sentence; empty if one group of items leaves none."""

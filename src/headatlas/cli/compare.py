@@ -17,7 +17,7 @@ from headatlas.cli.show import show_table
 from headatlas.core import THRESHOLD, require_share
 
 if TYPE_CHECKING:
-    from headatlas.atlas import Comparison
+    from headatlas import Comparison
 
 __all__ = ["compare"]
 
@@ -37,8 +37,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Correlation, roles that changed, heads that changed most; of models of different shapes, by depth."""
-    from headatlas import RequestError, open_atlas
-    from headatlas.atlas import compare_atlases, shared_tasks
+    from headatlas import RequestError, compare_atlases, open_atlas, shared_tasks
     from headatlas.figure import plot_comparison, save_figure
 
     first = open_atlas(one)

@@ -23,13 +23,12 @@ from headatlas.cli.options import (
     TrustRemoteCode,
     TrustTaskCode,
     load_options,
-    require_destination,
 )
 from headatlas.cli.progress import ShownProgress
 from headatlas.cli.show import show_table
 
 if TYPE_CHECKING:
-    from headatlas.atlas.contrasts import ContrastSeeds
+    from headatlas import ContrastSeeds
 
 __all__ = ["contrast"]
 
@@ -54,11 +53,8 @@ def contrast(
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
-    from headatlas.atlas import contrast_by_seed
-    from headatlas.request import ContrastRequest
-    from headatlas.run import execute
+    from headatlas import ContrastRequest, execute
 
-    require_destination(out, resume)
     load = load_options(dtype, device, device_map, revision, trust_remote_code)
     request = ContrastRequest.of(
         model, retain, forget, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
@@ -67,7 +63,7 @@ def contrast(
     with ShownProgress(quiet=as_json, out=out, model=model) as progress:
         atlas = execute(request, out, resume=resume, progress=progress)
     name, tasks = request.name, (request.retain, request.forget)
-    by_seed = contrast_by_seed(atlas, name)
+    by_seed = atlas.contrast_by_seed(name)
     if as_json:
         typer.echo(json.dumps(by_seed.to_json()))
         return

@@ -20,16 +20,14 @@ def demo(
 
     Called again it goes on where it was, or shows what is there.
     """
-    from headatlas import AtlasError
-    from headatlas.atlas import Store
+    from headatlas import AtlasError, MapRequest, RelationsRequest
     from headatlas.cli.map import show_map
     from headatlas.cli.page import page
     from headatlas.cli.plot import plot
     from headatlas.cli.relations import show_relations
     from headatlas.cli.report import report
-    from headatlas.request import MapRequest, RelationsRequest
 
-    exists = Store.exists(Path(out))
+    exists = Path(out, "atlas.json").exists()
     goes_on = "calling the demo again"
     try:
         # weights are read as they are stored; gates are fitted in the quickest dtype

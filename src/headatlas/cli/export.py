@@ -71,7 +71,7 @@ def export(
 ) -> None:
     """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads. It is
     refused if it harms the task on held-out items. The atlas remembers its model and its task files."""
-    from headatlas.export import ExportRequest
+    from headatlas import ExportRequest
 
     given: dict[str, Any] = {
         "gates": gates, "hard": hard, "seed": seed, "threshold": threshold, "items": items,

@@ -15,7 +15,7 @@ from headatlas.cli.options import AsJson
 from headatlas.core import IMPORTED, NOT_IMPORTED, THRESHOLD, plural
 
 if TYPE_CHECKING:
-    from headatlas.atlas import HeadCard
+    from headatlas import HeadCard
 
 __all__ = ["head"]
 

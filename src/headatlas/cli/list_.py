@@ -28,10 +28,9 @@ listing = typer.Typer(help="What is built in or installed; the atlases of a fold
 @listing.command("models")
 def models(as_json: AsJson = False) -> None:
     """Models with a name of their own, and hub models that are on this machine already."""
-    from headatlas.model import EMBEDDED, cached_models
+    from headatlas import list_models
 
-    rows = [{"name": model.name, "where": model.where(), "about": model.about} for model in EMBEDDED.values()]
-    rows += [{"name": name, "where": "hub cache", "about": ""} for name in cached_models()]
+    rows = list_models()
     hint = "Any causal language model works too: a hub name, a folder, a GGUF file."
     _list(rows, ("name", "where", "about"), as_json, hint)
 
@@ -39,7 +38,7 @@ def models(as_json: AsJson = False) -> None:
 @listing.command("methods")
 def methods(as_json: AsJson = False) -> None:
     """Ways to ask what heads do to a task, those of installed plugins too."""
-    from headatlas.method.method import METHODS
+    from headatlas import METHODS
 
     rows = [
         {
@@ -68,7 +67,7 @@ def figures(as_json: AsJson = False) -> None:
 @listing.command("formats")
 def formats(as_json: AsJson = False) -> None:
     """Formats in which an atlas is exported, those of installed plugins too."""
-    from headatlas.export import FORMATS
+    from headatlas import FORMATS
 
     rows = [
         {"name": form.name, "options": form.options.names(), "about": form.summary}
@@ -80,7 +79,7 @@ def formats(as_json: AsJson = False) -> None:
 @listing.command("tasks")
 def tasks(as_json: AsJson = False) -> None:
     """Tasks with a name of their own."""
-    from headatlas.task import builtin_tasks
+    from headatlas import builtin_tasks
 
     rows = [
         {"name": spec.name, "version": spec.version, "licence": spec.licence, "about": spec.about}
@@ -96,7 +95,7 @@ def tasks(as_json: AsJson = False) -> None:
 @listing.command("relations")
 def relations(as_json: AsJson = False) -> None:
     """Relations with a name of their own, by category."""
-    from headatlas.task import builtin_relations, load_relation
+    from headatlas import builtin_relations, load_relation
 
     found = [load_relation(name) for name in builtin_relations()]
     rows = [
@@ -124,8 +123,7 @@ def atlases(
     as_json: AsJson = False,
 ) -> None:
     """Atlases in a folder, three levels deep: model, tasks, relations."""
-    from headatlas import RequestError
-    from headatlas.atlas import atlases_in
+    from headatlas import RequestError, atlases_in
 
     if not Path(folder).is_dir():
         raise RequestError(f"{folder} is no folder.")

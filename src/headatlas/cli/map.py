@@ -31,16 +31,13 @@ from headatlas.cli.options import (
     load_options,
     options_of,
     recalling_model,
-    require_destination,
     require_given,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.core import plural
 
 if TYPE_CHECKING:
-    from headatlas import Atlas, Model, Ray
-    from headatlas.atlas import Doubt, EffectSummary, Interval, Summary
-    from headatlas.request import MapRequest
+    from headatlas import Atlas, Doubt, EffectSummary, Interval, MapRequest, Model, Ray, Summary
 
 __all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 
@@ -96,7 +93,7 @@ def map_(
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter. Other
     methods: what each head alone does to the loss."""
-    from headatlas.request import MapRequest
+    from headatlas import MapRequest
 
     given: dict[str, Any] = {
         "preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective,
@@ -104,7 +101,6 @@ def map_(
     }  # fmt: skip
     load = load_options(dtype, device, device_map, revision, trust_remote_code)
     elsewhere = executor_of(executor, address, exchange, gpus)
-    require_destination(out, resume)
     if resume and (model is None or not task):
         request = MapRequest.resumed(
             out, model, task or None, method, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
@@ -135,7 +131,7 @@ def show_map(
     model: Model | None = None,
 ) -> None:
     """Carry out the request with a bar, then say what came of it."""
-    from headatlas.run import LocalExecutor, execute
+    from headatlas import LocalExecutor, execute
 
     names = [task.name for task in request.tasks]
     progress = ShownProgress(
@@ -155,7 +151,7 @@ def _about(request: MapRequest) -> str:
     """What the request does, for the first line of the output."""
     settings = request.options
     if request.method != "gating":
-        from headatlas.method.method import METHODS
+        from headatlas import METHODS
 
         return f"{request.method}: {METHODS[request.method].summary}"
     batch = f"batch {settings.batch}, " if settings.batch else ""

@@ -36,7 +36,6 @@ __all__ = [
     "load_options",
     "options_of",
     "recalling_model",
-    "require_destination",
     "require_given",
 ]
 
@@ -103,9 +102,8 @@ def executor_of(name: str, address: str | None, exchange: str | None, gpus: int 
             if value is not None:
                 raise RequestError(f"{option} is for --executor ray.")
         return None
-    from headatlas.run import Ray, require_ray
+    from headatlas import Ray
 
-    require_ray()
     return Ray(address, exchange, gpus)
 
 
@@ -130,13 +128,6 @@ def recalling_model(model: str | None, recorded: str | None, how: str) -> Iterat
         raise ModelSourceError(
             f"{error} The atlas calls its model {recorded!r}; {how} says where it is."
         ) from None
-
-
-def require_destination(out: str, resume: bool) -> None:
-    """Refuse a folder that cannot be written before anything is read."""
-    from headatlas.run.execute import require_destination as require
-
-    require(out, resume)
 
 
 def require_given(model: str | None, task: Sequence[str] | None) -> None:

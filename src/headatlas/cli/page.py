@@ -21,7 +21,7 @@ def page(
     other: Annotated[str | None, typer.Option("--with", help="Another atlas, to compare with.")] = None,
 ) -> None:
     """Maps, cards of all heads, findings and tables in one file that works without a network."""
-    from headatlas.atlas import open_atlas
+    from headatlas import open_atlas
     from headatlas.page import write_page
 
     both = [open_atlas(one) for one in (folder, other) if one]

@@ -27,7 +27,7 @@ from headatlas.core import Event, Loaded, Note, Update, Workers, plural
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from headatlas.run import Ray
+    from headatlas import Ray
 
 __all__ = ["ShownProgress", "saved_in", "spinner"]
 

@@ -27,16 +27,13 @@ from headatlas.cli.options import (
     executor_of,
     load_options,
     recalling_model,
-    require_destination,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
 from headatlas.core import IMPLEMENTS, RequestError, escape_unprintable, plural
 
 if TYPE_CHECKING:
-    from headatlas import Atlas, Ray
-    from headatlas.atlas import RelationSummary
-    from headatlas.request import RelationsRequest
+    from headatlas import Atlas, Ray, RelationsRequest, RelationSummary
 
 __all__ = ["relations", "show_relations", "show_summaries"]
 
@@ -87,13 +84,11 @@ def relations(
 ) -> None:
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
     choose the source vectors, for relations whose words are not single tokens, and if asked for."""
-    from headatlas.request import RelationsRequest
-    from headatlas.task import builtin_relations, load_relation
+    from headatlas import RelationsRequest, builtin_relations, load_relation
 
     if category is not None and all(name in builtin_relations() for name in relation or ()):
         raise RequestError("--category is for relations from files; built-in ones have theirs.")
     given = None if relation is None else [load_relation(name, category=category) for name in relation]
-    require_destination(out, resume)
     load = load_options(dtype, device, device_map, revision, trust_remote_code)
     options: dict[str, Any] = {
         "k": k, "source": source, "salient": salient, "dynamic": dynamic, "causal": causal or (),
@@ -124,8 +119,7 @@ def show_relations(
 ) -> None:
     """Carry out the request with a bar, then say what came of it; `name_left_out` lists the pairs that no
     score is made of."""
-    from headatlas.atlas import count_categories, summarize_relations
-    from headatlas.run import execute
+    from headatlas import execute
 
     console = Console(soft_wrap=True, highlight=False)
     about = plural(len(request.relations), "relation")
@@ -134,12 +128,12 @@ def show_relations(
     )
     with progress:
         atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
-    summaries = summarize_relations(atlas, [relation.name for relation in request.relations])
+    summaries = atlas.relation_summaries([relation.name for relation in request.relations])
     if as_json:
         rows = [summary.to_json() for summary in summaries]
         if name_left_out:
             rows = [{**row, "left_out_pairs": atlas.left_out_pairs(row["relation"])} for row in rows]
-        found = {"atlas": out, "relations": rows, "heads": count_categories(atlas)}
+        found = {"atlas": out, "relations": rows, "heads": atlas.category_counts()}
         typer.echo(json.dumps({**found, "causal": atlas.causal_checks()}))
         return
     show_summaries(console, atlas, summaries)
@@ -210,8 +204,6 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
 
 def show_summaries(console: Console, atlas: Atlas, summaries: list[RelationSummary]) -> None:
     """The best heads of each relation, then how many heads have which category."""
-    from headatlas.atlas import count_categories
-
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
     table.add_column("relation", no_wrap=True)
     for column in ("pairs", "k"):
@@ -249,6 +241,6 @@ def show_summaries(console: Console, atlas: Atlas, summaries: list[RelationSumma
     others = len(atlas.relations) - len(summaries)
     if others > 0:
         console.print(f"[dim]with the {plural(others, 'relation')} that the atlas had before:[/]")
-    for direction, counts in count_categories(atlas).items():
+    for direction, counts in atlas.category_counts().items():
         words = ", ".join(f"{count} {_before_category(word)}{word}" for word, count in counts.items())
         console.print(f"heads that {direction} a relation (score ≥ {IMPLEMENTS:g}): {words or 'none'}")

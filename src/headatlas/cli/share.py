@@ -24,8 +24,7 @@ Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the
 @share.command("pack")
 def pack(folder: Folder, out: Annotated[str, typer.Option("--out", "-o", help="Zip file.")]) -> None:
     """All results of an atlas in one zip file; anyone can unpack it, or open the folder in it."""
-    from headatlas.atlas import pack_atlas
-    from headatlas.core import RequestError
+    from headatlas import RequestError, pack_atlas
 
     if Path(out).suffix.lower() != ".zip":
         raise RequestError(f"{out}: a packed atlas is a .zip file.")
@@ -40,7 +39,7 @@ def unpack(
     out: Annotated[str, typer.Option("--out", "-o", help="Folder that is made.")],
 ) -> None:
     """The atlas in a zip file, as a folder: only what an atlas has, whole or not at all."""
-    from headatlas.atlas import unpack_atlas
+    from headatlas import unpack_atlas
 
     _say(str(unpack_atlas(file, out)))
 
@@ -53,7 +52,7 @@ def upload(
     revision: Revision = None,
 ) -> None:
     """Put an atlas on the hub, as the user who is logged in there (hf auth login)."""
-    from headatlas.atlas import upload_atlas
+    from headatlas import upload_atlas
 
     _say(upload_atlas(folder, repo, private=not public, revision=revision))
 
@@ -65,7 +64,7 @@ def download(
     revision: Revision = None,
 ) -> None:
     """An atlas from the hub."""
-    from headatlas.atlas import download_atlas
+    from headatlas import download_atlas
 
     _say(str(download_atlas(repo, out, revision=revision)))
 

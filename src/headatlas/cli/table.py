@@ -20,8 +20,7 @@ def table(
     as_json: AsJson = False,
 ) -> None:
     """All numbers as a tidy table: method, task, seed, fit, relation, direction, layer, head, value."""
-    from headatlas import RequestError, open_atlas
-    from headatlas.atlas import write_table
+    from headatlas import RequestError, open_atlas, write_table
 
     if out is not None and Path(out).suffix.lower() not in (".csv", ".parquet"):
         raise RequestError(f"{out!r} is no table; its name ends in .csv or .parquet.")

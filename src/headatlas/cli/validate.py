@@ -31,8 +31,7 @@ from headatlas.cli.show import show_table
 from headatlas.core import plural
 
 if TYPE_CHECKING:
-    from headatlas import Atlas
-    from headatlas.atlas import Stability, Validation
+    from headatlas import Atlas, Stability, Validation
 
 __all__ = ["validate"]
 
@@ -73,8 +72,7 @@ def validate(
 ) -> None:
     """Ablation curves from G+, sufficiency and necessity of the heads that each method names, stability: on
     held-out items, next to random heads. What is measured is kept in the atlas."""
-    from headatlas.request import ValidateRequest
-    from headatlas.run import execute
+    from headatlas import ValidateRequest, execute
 
     load = load_options(dtype, device, device_map, revision, trust_remote_code)
     request = ValidateRequest.of(
@@ -112,14 +110,12 @@ def _to_json(atlas: Atlas, name: str) -> dict[str, Any]:
 
 
 def _show(console: Console, atlas: Atlas, name: str) -> None:
-    from headatlas.atlas import SUFFICIENCY_WORDS
-
     check = atlas.validation(name)
     console.print(
         f"\n[bold]{escape(name)}[/], {check.item_words()}; heads that are not kept are switched off"
     )
     _show_methods(console, check)
-    for words in filter(None, (*SUFFICIENCY_WORDS, check.interval_words())):
+    for words in check.explanation():
         console.print(f"[dim]  {escape(words.replace('*', ''))}[/]")
     _show_ablation(console, check)
     _show_stability(console, atlas.stability(name))

@@ -99,7 +99,7 @@ class ExportRequest:
         chosen = FORMATS[self.format]
         loaded = None
         if chosen.needs_model:
-            from headatlas.run.execute import load_for_run
+            from headatlas.run.executor import load_for_run
 
             loaded = load_for_run(self.model if model is None else model)
         return chosen.write(self, open_atlas(self.folder), loaded)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headatlas.model.anatomy import Anatomy, Attention, ValuePath
     from headatlas.model.embedded import EMBEDDED
     from headatlas.model.load import DTYPES, load_model
-    from headatlas.model.locate import cached_models
+    from headatlas.model.locate import cached_models, list_models
     from headatlas.model.model import SOURCES, Model, gates
     from headatlas.model.modes import eval_mode, is_dtype_error, single_precision
     from headatlas.model.proof import LayerCheck, SelfCheck
@@ -33,6 +33,7 @@ __all__ = [
     "eval_mode",
     "gates",
     "is_dtype_error",
+    "list_models",
     "load_model",
     "single_precision",
 ]
@@ -54,6 +55,7 @@ __getattr__, __dir__ = lazy_exports(
         "eval_mode": "headatlas.model.modes",
         "gates": "headatlas.model.model",
         "is_dtype_error": "headatlas.model.modes",
+        "list_models": "headatlas.model.locate",
         "load_model": "headatlas.model.load",
         "single_precision": "headatlas.model.modes",
     },

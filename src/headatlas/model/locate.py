@@ -17,7 +17,7 @@ from huggingface_hub.errors import (
 from headatlas.core import ModelSourceError, UnknownNameError, first_line
 from headatlas.model.embedded import EMBEDDED, Embedded
 
-__all__ = ["Located", "cached_models", "locate"]
+__all__ = ["Located", "cached_models", "list_models", "locate"]
 
 _TIMEOUT = 10  # seconds for the one question to the hub that comes before any download
 
@@ -42,6 +42,14 @@ class Located:
     @property
     def on_hub(self) -> bool:
         return self.gguf_file is None and not Path(self.path).is_dir()
+
+
+def list_models() -> list[dict[str, str]]:
+    """Models with a name of their own, and hub models that are on this machine: name, where it is, about."""
+    built_in = [
+        {"name": model.name, "where": model.where(), "about": model.about} for model in EMBEDDED.values()
+    ]
+    return built_in + [{"name": name, "where": "hub cache", "about": ""} for name in cached_models()]
 
 
 def locate(source: str | os.PathLike[str], revision: str | None = None) -> Located:

@@ -1,7 +1,7 @@
 """Carries out requests, loses nothing, and continues where a run was interrupted."""
 
 from headatlas.run.api import contrast_heads, map_heads, relate_heads, validate_atlas
-from headatlas.run.execute import Executor, LocalExecutor, execute
+from headatlas.run.executor import Executor, LocalExecutor, execute
 from headatlas.run.ray_executor import Ray, require_ray
 
 __all__ = [

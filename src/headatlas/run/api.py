@@ -12,7 +12,7 @@ from headatlas.method.method import EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
 from headatlas.request.validate_request import DRAWS, HELD_OUT, ValidateRequest
-from headatlas.run.execute import Executor, execute, local_executor
+from headatlas.run.executor import Executor, execute, local_executor
 from headatlas.task import Relation, Task
 
 __all__ = ["contrast_heads", "map_heads", "relate_heads", "validate_atlas"]

@@ -82,6 +82,9 @@ class Ray:
     load: Mapping[str, Any] = field(default_factory=dict)
     handing_seconds: float = 30.0
 
+    def __post_init__(self) -> None:
+        require_ray()
+
     def carry_out(self, request: Any, out: Path, progress: Progress) -> None:
         """Carry out the plan of a request into the atlas folder `out`."""
         ray = require_ray()

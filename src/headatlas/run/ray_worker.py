@@ -24,8 +24,8 @@ from headatlas.core import Event, HeadatlasError, Note, StoreError, Update, Work
 from headatlas.model import Model
 from headatlas.request.plan import Step
 from headatlas.run.exchange import Exchange
-from headatlas.run.execute import carry_out as carry_out_stages
-from headatlas.run.execute import load_for_run
+from headatlas.run.executor import carry_out as carry_out_stages
+from headatlas.run.executor import load_for_run
 
 __all__ = ["WorkerJob", "carry_out"]
 
