@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas import ModelRefusedError, ModelSpec
-from headatlas.cli.options import AsJson, Device, DeviceMap, Dtype, ModelName, Revision, TrustRemoteCode
+from headatlas.cli.options import AsJson, LoadFlags, ModelName, with_flags
 from headatlas.cli.progress import spinner
 from headatlas.core import plural
 
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 
+@with_flags
 def check(
     model: ModelName,
-    dtype: Dtype = "auto",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    *,
+    load: LoadFlags,
     as_json: AsJson = False,
 ) -> None:
     """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
@@ -36,14 +34,7 @@ def check(
     console = Console()
     try:
         with spinner(f"loading {model} …"):
-            loaded = load_model(
-                model,
-                dtype=dtype,
-                device=device,
-                device_map=device_map,
-                revision=revision,
-                trust_remote_code=trust_remote_code,
-            )
+            loaded = load_model(model, **load.given())
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)

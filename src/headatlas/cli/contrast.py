@@ -13,16 +13,12 @@ from rich.table import Table
 from headatlas.cli.map import show_doubts
 from headatlas.cli.options import (
     AsJson,
-    Device,
-    DeviceMap,
-    Dtype,
+    LoadFlags,
     ModelName,
     Out,
     Resume,
-    Revision,
-    TrustRemoteCode,
     TrustTaskCode,
-    load_options,
+    with_flags,
 )
 from headatlas.cli.progress import ShownProgress
 from headatlas.cli.show import show_table
@@ -33,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["contrast"]
 
 
+@with_flags
 def contrast(
     model: ModelName,
     retain: Annotated[str, typer.Option(help="The task to keep.")],
@@ -44,20 +41,16 @@ def contrast(
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
-    dtype: Dtype = "fast",
-    device: Device = None,
-    device_map: DeviceMap = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    *,
+    load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
     from headatlas import ContrastRequest, execute
 
-    load = load_options(dtype, device, device_map, revision, trust_remote_code)
     request = ContrastRequest.of(
-        model, retain, forget, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
+        model, retain, forget, max_tokens=max_tokens, trust_code=trust_task_code, load=load.given(),
         preset=preset, seeds=seeds, updates=updates, batch=batch,
     )  # fmt: skip
     with ShownProgress(quiet=as_json, out=out, model=model) as progress:

@@ -11,19 +11,19 @@ from rich.markup import escape
 
 from headatlas.cli.options import (
     AsJson,
-    Device,
+    LoadFlags,
     MethodOption,
-    Revision,
-    TrustRemoteCode,
     TrustTaskCode,
     options_of,
     recalling_model,
+    with_flags,
 )
 from headatlas.cli.progress import spinner
 
 __all__ = ["export"]
 
 
+@with_flags
 def export(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     out: Annotated[str, typer.Option("--out", "-o", help="The folder to be made.")],
@@ -61,10 +61,8 @@ def export(
         typer.Option("--force", help="Write the checkpoint even if it harms its task; its card says so."),
     ] = False,
     model: Annotated[str | None, typer.Option(help="Where the model is, if it has moved.")] = None,
-    dtype: Annotated[str, typer.Option(help="Of the checkpoint; auto: as the model is stored.")] = "auto",
-    device: Device = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    *,
+    load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
     option: MethodOption = None,
     as_json: AsJson = False,
@@ -78,9 +76,8 @@ def export(
         **options_of(option),
     }  # fmt: skip
     given |= {name: True for name, value in (("prune", prune), ("force", force)) if value}
-    load = {"dtype": dtype, "device": device, "revision": revision, "trust_remote_code": trust_remote_code}
     request = ExportRequest.of(
-        folder, task, out, format=form, model=model, trust_code=trust_task_code, load=load,
+        folder, task, out, format=form, model=model, trust_code=trust_task_code, load=load.given(),
         **given,
     )  # fmt: skip
     source = request.model.source

@@ -12,26 +12,18 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.options import (
-    DTYPE,
-    Address,
     AsJson,
-    Device,
-    DeviceMap,
-    Exchange,
-    ExecutorName,
-    Gpus,
+    ExecutorFlags,
+    LoadFlags,
     MappedModel,
     MethodOption,
     Out,
     Resume,
-    Revision,
-    TrustRemoteCode,
     TrustTaskCode,
-    executor_of,
-    load_options,
     options_of,
     recalling_model,
     require_given,
+    with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.core import plural
@@ -51,6 +43,7 @@ _WHOLE = {
 }
 
 
+@with_flags
 def map_(
     model: MappedModel = None,
     task: Annotated[
@@ -79,16 +72,10 @@ def map_(
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
-    dtype: Annotated[str | None, DTYPE] = None,
-    device: Device = None,
-    device_map: DeviceMap = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    *,
+    load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
-    executor: ExecutorName = "local",
-    address: Address = None,
-    exchange: Exchange = None,
-    gpus: Gpus = None,
+    executor: ExecutorFlags,
     as_json: AsJson = False,
 ) -> None:
     """Learn gates on all heads for each task: which heads facilitate, interfere or do not matter. Other
@@ -99,17 +86,22 @@ def map_(
         "preset": preset, "seeds": seeds, "updates": updates, "batch": batch, "objective": objective,
         "items": items, **options_of(option),
     }  # fmt: skip
-    load = load_options(dtype, device, device_map, revision, trust_remote_code)
-    elsewhere = executor_of(executor, address, exchange, gpus)
+    common: dict[str, Any] = {
+        "max_tokens": max_tokens, "trust_code": trust_task_code, "load": load.given(),
+    }  # fmt: skip
+    elsewhere = executor.build()
     if resume and (model is None or not task):
-        request = MapRequest.resumed(
-            out, model, task or None, method, max_tokens=max_tokens, trust_code=trust_task_code, load=load,
-            **given,
-        )  # fmt: skip
+        request = MapRequest.resumed(out, model, task or None, method, **common, **given)
     else:
         require_given(model, task)
         request = MapRequest.of(
-            model, task or (), method, max_tokens=max_tokens, trust_code=trust_task_code, load=load, **given
+            model,
+            task or (),
+            method,
+            max_tokens=max_tokens,
+            trust_code=trust_task_code,
+            load=load.given(),
+            **given,
         )
     with recalling_model(model, request.model.source, "the argument MODEL"):
         show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 import yaml
@@ -15,28 +17,19 @@ if TYPE_CHECKING:
     from headatlas import Ray
 
 __all__ = [
-    "DTYPE",
-    "Address",
     "AsJson",
-    "Device",
-    "DeviceMap",
-    "Dtype",
-    "Exchange",
-    "ExecutorName",
-    "Gpus",
+    "ExecutorFlags",
+    "LoadFlags",
     "MappedModel",
     "MethodOption",
     "ModelName",
     "Out",
     "Resume",
-    "Revision",
-    "TrustRemoteCode",
     "TrustTaskCode",
-    "executor_of",
-    "load_options",
     "options_of",
     "recalling_model",
     "require_given",
+    "with_flags",
 ]
 
 ModelName = Annotated[str, typer.Argument(help="Built-in name, hub name, model folder or GGUF file.")]
@@ -52,31 +45,96 @@ MethodOption = Annotated[
     list[str] | None,
     typer.Option("--option", help="NAME=VALUE: an option of a plugin's method or format (repeatable)."),
 ]
-DTYPE = typer.Option(
-    help="auto, fast, float32, bfloat16, float16, float64, int8, int4 (weights rounded by bitsandbytes)."
-)
-Dtype = Annotated[str, DTYPE]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")]
-DeviceMap = Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")]
-Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
-TrustRemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")]
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the generator that a task's YAML names.")
 ]
-ExecutorName = Annotated[str, typer.Option("--executor", help="local, or ray: on many machines.")]
-Address = Annotated[
-    str | None, typer.Option(help="Of a Ray cluster (default: RAY_ADDRESS, else one of this machine).")
-]
-Exchange = Annotated[
-    str | None,
-    typer.Option(help="Folder or URL (s3://…) that all Ray workers reach (default: parts in --out)."),
-]
-Gpus = Annotated[int | None, typer.Option(help="GPUs of a Ray worker (default: 1 if there are any).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Out = Annotated[str, typer.Option("--out", "-o", help="Folder of the atlas.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the atlas in --out, or add to it.")]
 
-EXECUTORS = ("local", "ray")
+
+@dataclass(frozen=True)
+class LoadFlags:
+    """How a model is loaded."""
+
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, fast, float32, bfloat16, float16, float64, int8, int4 (rounded by bitsandbytes). "
+            "Default: fast to fit gates, that of the gates to validate them, else auto."
+        ),
+    ] = None
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, … (default: the best there is).")] = (
+        None
+    )
+    device_map: Annotated[str | None, typer.Option(help="'auto' spreads a large model over devices.")] = None
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the model's own code.")
+    ] = False
+
+    def given(self) -> dict[str, Any]:
+        """What `load_model` takes; flags that were not given are absent."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+
+
+@dataclass(frozen=True)
+class ExecutorFlags:
+    """Who does the work."""
+
+    executor: Annotated[str, typer.Option(help="local, or ray: on many machines.")] = "local"
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster (default: RAY_ADDRESS, else one of this machine).")
+    ] = None
+    exchange: Annotated[
+        str | None,
+        typer.Option(help="Folder or URL (s3://…) that all Ray workers reach (default: parts in --out)."),
+    ] = None
+    gpus: Annotated[int | None, typer.Option(help="GPUs of a Ray worker (default: 1 if there are any).")] = (
+        None
+    )
+
+    def build(self) -> Ray | None:
+        """None: this process."""
+        if self.executor not in ("local", "ray"):
+            raise UnknownNameError("executor", self.executor, ("local", "ray"))
+        if self.executor == "ray":
+            from headatlas import Ray
+
+            return Ray(self.address, self.exchange, self.gpus)
+        for name in ("address", "exchange", "gpus"):
+            if getattr(self, name) is not None:
+                raise RequestError(f"--{name} is for --executor ray.")
+        return None
+
+
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each parameter that is a group of flags replaced by the flags of the group."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, type[Any]] = {
+        each.name: each.annotation
+        for each in signature.parameters.values()
+        if isinstance(each.annotation, type) and is_dataclass(each.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for each in signature.parameters.values():
+        if each.name not in groups:
+            parameters.append(each)
+            continue
+        hints = get_type_hints(groups[each.name], include_extras=True)
+        parameters += [
+            each.replace(name=flag.name, default=flag.default, annotation=hints[flag.name])
+            for flag in fields(groups[each.name])
+        ]
+
+    def spread(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{flag.name: given.pop(flag.name) for flag in fields(group)})
+        command(**given)
+
+    spread.__doc__, spread.__name__ = command.__doc__, command.__name__
+    spread.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return spread
 
 
 def options_of(given: Sequence[str] | None) -> dict[str, Any]:
@@ -91,30 +149,6 @@ def options_of(given: Sequence[str] | None) -> dict[str, Any]:
         except yaml.YAMLError:
             options[name] = value
     return options
-
-
-def executor_of(name: str, address: str | None, exchange: str | None, gpus: int | None) -> Ray | None:
-    """Who does the work; None: this process."""
-    if name not in EXECUTORS:
-        raise UnknownNameError("executor", name, EXECUTORS)
-    if name == "local":
-        for option, value in (("--address", address), ("--exchange", exchange), ("--gpus", gpus)):
-            if value is not None:
-                raise RequestError(f"{option} is for --executor ray.")
-        return None
-    from headatlas import Ray
-
-    return Ray(address, exchange, gpus)
-
-
-def load_options(
-    dtype: str | None, device: str | None, device_map: str | None, revision: str | None, trust: bool
-) -> dict[str, Any]:
-    """How a model is loaded; what was not given is absent."""
-    given = {"dtype": dtype, "device": device, "device_map": device_map, "revision": revision}
-    return {name: value for name, value in given.items() if value is not None} | (
-        {"trust_remote_code": True} if trust else {}
-    )
 
 
 @contextmanager

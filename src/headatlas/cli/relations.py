@@ -11,22 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.options import (
-    DTYPE,
-    Address,
     AsJson,
-    Device,
-    DeviceMap,
-    Exchange,
-    ExecutorName,
-    Gpus,
+    ExecutorFlags,
+    LoadFlags,
     MappedModel,
     Out,
     Resume,
-    Revision,
-    TrustRemoteCode,
-    executor_of,
-    load_options,
     recalling_model,
+    with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
@@ -41,6 +33,7 @@ __all__ = ["relations", "show_relations", "show_summaries"]
 _WIDE = 82
 
 
+@with_flags
 def relations(
     model: MappedModel = None,
     relation: Annotated[
@@ -71,15 +64,9 @@ def relations(
     ] = False,
     out: Out = "atlas",
     resume: Resume = False,
-    dtype: Annotated[str | None, DTYPE] = None,
-    device: Device = None,
-    device_map: DeviceMap = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
-    executor: ExecutorName = "local",
-    address: Address = None,
-    exchange: Exchange = None,
-    gpus: Gpus = None,
+    *,
+    load: LoadFlags,
+    executor: ExecutorFlags,
     as_json: AsJson = False,
 ) -> None:
     """Read off the weights which relations every head implements (MAPS). No training; texts are read only to
@@ -89,12 +76,11 @@ def relations(
     if category is not None and all(name in builtin_relations() for name in relation or ()):
         raise RequestError("--category is for relations from files; built-in ones have theirs.")
     given = None if relation is None else [load_relation(name, category=category) for name in relation]
-    load = load_options(dtype, device, device_map, revision, trust_remote_code)
     options: dict[str, Any] = {
         "k": k, "source": source, "salient": salient, "dynamic": dynamic, "causal": causal or (),
-        "load": load,
+        "load": load.given(),
     }  # fmt: skip
-    elsewhere = executor_of(executor, address, exchange, gpus)
+    elsewhere = executor.build()
     if model is None and not resume:
         raise RequestError("give a model; only an atlas that is continued (--resume) remembers its model.")
     if model is None:

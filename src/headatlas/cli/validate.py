@@ -12,19 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from headatlas.cli.options import (
-    Address,
     AsJson,
-    Device,
-    DeviceMap,
-    Exchange,
-    ExecutorName,
-    Gpus,
-    Revision,
-    TrustRemoteCode,
+    ExecutorFlags,
+    LoadFlags,
     TrustTaskCode,
-    executor_of,
-    load_options,
     recalling_model,
+    with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import show_table
@@ -39,6 +32,7 @@ __all__ = ["validate"]
 _MOST_OFF = 0.5
 
 
+@with_flags
 def validate(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     task: Annotated[
@@ -58,28 +52,21 @@ def validate(
     draws: Annotated[int, typer.Option(help="Random orders that heads are switched off in.")] = 40,
     retest: Annotated[int, typer.Option(help="Seeds fitted on each half of the items; 0: none.")] = 1,
     model: Annotated[str | None, typer.Option(help="Where the model is, if it has moved.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="As the gates were fitted, if not given.")] = None,
-    device: Device = None,
-    device_map: DeviceMap = None,
-    revision: Revision = None,
-    trust_remote_code: TrustRemoteCode = False,
+    *,
+    load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
-    executor: ExecutorName = "local",
-    address: Address = None,
-    exchange: Exchange = None,
-    gpus: Gpus = None,
+    executor: ExecutorFlags,
     as_json: AsJson = False,
 ) -> None:
     """Ablation curves from G+, sufficiency and necessity of the heads that each method names, stability: on
     held-out items, next to random heads. What is measured is kept in the atlas."""
     from headatlas import ValidateRequest, execute
 
-    load = load_options(dtype, device, device_map, revision, trust_remote_code)
     request = ValidateRequest.of(
         folder, model=model, tasks=task or (), methods=method, items=items, draws=draws, retest=retest,
-        effect_items=effect_items, trust_code=trust_task_code, load=load,
+        effect_items=effect_items, trust_code=trust_task_code, load=load.given(),
     )  # fmt: skip
-    elsewhere = executor_of(executor, address, exchange, gpus)
+    elsewhere = executor.build()
     names = [found.name for found in request.tasks]
     progress = ShownProgress(
         as_json, "the same command", names, saved_in(folder, elsewhere), model=request.model.source

@@ -20,6 +20,7 @@ from headatlas.core.identity import difference, identity_of
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
+from headatlas.core.options import Options
 from headatlas.core.progress import (
     Event,
     Loaded,
@@ -63,6 +64,7 @@ __all__ = [
     "ModelSourceError",
     "ModelSpec",
     "Note",
+    "Options",
     "Progress",
     "RequestError",
     "StoreError",

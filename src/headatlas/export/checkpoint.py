@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from headatlas.atlas import Atlas
 from headatlas.atlas.selection import choose_gates
-from headatlas.core import RequestError, UnknownNameError, require_share, require_whole
+from headatlas.core import Options, RequestError, UnknownNameError, require_share, require_whole
 from headatlas.export.checkpoint_card import Exported
 from headatlas.export.format import ExportFormat, ExportRequest
 from headatlas.task import Task
@@ -19,8 +19,8 @@ __all__ = ["GATES", "PROVIDES", "CheckpointOptions", "export_model"]
 GATES = ("always", "retain", "remove")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointOptions:
+@dataclass(frozen=True)
+class CheckpointOptions(Options):
     """`gates`: "always" switches off the heads that interfere in every seed (with a score of `threshold` or
     more); "retain" and "remove" take the gates of G+ or G-, the mean over the seeds or those of one `seed`.
     `hard` makes them 0 below that value and 1 from it on. `prune` removes key/value groups of which all heads
@@ -33,17 +33,6 @@ class CheckpointOptions:
     prune: bool = False
     items: int = 64
     force: bool = False
-
-    @classmethod
-    def of(cls, **given: Any) -> Self:
-        return cls(**given)
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [option.name for option in fields(cls)]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     def __post_init__(self) -> None:
         if self.gates not in GATES:

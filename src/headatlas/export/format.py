@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import ModelRef, RequestError
+from headatlas.core import ModelRef, Options, RequestError
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
 from headatlas.request.origin import model_ref, recorded_model, task_from_json, task_to_json
@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "ExportFormat", "ExportRequest"]
 class ExportFormat:
     """A format is a value: modules in this folder and plugins provide it in their list `PROVIDES`.
 
-    `options` is a frozen dataclass with `of(**given)`, `names()` and `to_json()`. `check(atlas, task,
+    `options` is a frozen dataclass, a subclass of `Options`. `check(atlas, task,
     options)` refuses what can be refused without a model. `write(request, atlas, model)` writes
     `request.out`, a path that does not exist, and returns what to tell the user: a value with `to_json()`
     and `lines()`. A format that needs no model gets None for it.
@@ -30,7 +30,7 @@ class ExportFormat:
 
     name: str
     summary: str
-    options: type[Any]
+    options: type[Options]
     write: Callable[..., Any]
     check: Callable[[Atlas, str, Any], None] | None = None
     needs_model: bool = False
@@ -68,13 +68,7 @@ class ExportRequest:
         """Without `task` the only one that was gated; the model as the atlas remembers it."""
         chosen = FORMATS[format]
         given = given_options(**options)
-        allowed = chosen.options.names()
-        for name in given:
-            if name not in allowed:
-                raise RequestError(
-                    f"{name!r} is not an option of {chosen.name}; it has {', '.join(allowed)}."
-                )
-        settings = chosen.options.of(**given)
+        settings = chosen.options.given(chosen.name, given)
         path = Path(out)
         if path.exists() or path.is_symlink():
             raise RequestError(f"{path} already exists; choose a new folder or file.")

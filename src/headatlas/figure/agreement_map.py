@@ -17,7 +17,7 @@ from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.headers import fit_headers
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -163,7 +163,6 @@ PROVIDES = [
         "agreement",
         "facilitation and interference in all seeds (Always) and in any seed",
         plot_agreement,
-        frozenset({"tasks", "threshold", "label", "colours"}),
-        missing=refusal_of(tasks_of),
+        tasks_of,
     )
 ]

@@ -19,7 +19,7 @@ from headatlas.core import IMPORTED, NOT_IMPORTED, title_of
 from headatlas.figure.footer import Foot, entry
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import heads_of, hole_legend
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -161,7 +161,6 @@ PROVIDES = [
         "categories",
         "the heads of each category of relations",
         plot_categories,
-        frozenset({"direction", "threshold", "label", "colours"}),
-        missing=refusal_of(lambda atlas: measured(atlas.relation_scores())),
+        lambda atlas: measured(atlas.relation_scores()),
     )
 ]

@@ -17,7 +17,7 @@ from headatlas.atlas import Atlas
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.figure.footer import Foot, entry
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
 from headatlas.figure.relation_maps import BOTH, direction_of, imported_note, relations_of
@@ -188,12 +188,4 @@ def _legend(names: Sequence[str], known: Sequence[str], colours: str) -> list[Ar
     return entries
 
 
-PROVIDES = [
-    FigureKind(
-        "dynamic",
-        "static relation scores against scores in texts",
-        plot_dynamic,
-        frozenset({"relations", "dynamic", "direction", "label", "colours"}),
-        missing=refusal_of(_pairs),
-    )
-]
+PROVIDES = [FigureKind("dynamic", "static relation scores against scores in texts", plot_dynamic, _pairs)]

@@ -16,7 +16,7 @@ from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.method_look import method_label, method_unit
 from headatlas.figure.panels import Sheet, map_axes, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
@@ -124,12 +124,4 @@ def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: b
     return ax
 
 
-PROVIDES = [
-    FigureKind(
-        "effects",
-        "the effect of each head by every method",
-        plot_effects,
-        frozenset({"tasks", "label"}),
-        missing=refusal_of(_methods_by_task),
-    )
-]
+PROVIDES = [FigureKind("effects", "the effect of each head by every method", plot_effects, _methods_by_task)]

@@ -15,7 +15,7 @@ from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
 from headatlas.core import RequestError, title_of
 from headatlas.figure.footer import Foot, count_by_task, doubt_caption
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.method_look import method_label, method_looks
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
@@ -170,14 +170,7 @@ PROVIDES = [
         "sufficiency",
         "what heads do alone and what is left without them, by every method",
         plot_sufficiency,
-        frozenset({"tasks", "label"}),
-        missing=refusal_of(_validated),
+        _validated,
     ),
-    FigureKind(
-        "ablation",
-        "heads switched off one after another, by each score",
-        plot_ablation,
-        frozenset({"tasks", "label", "colours"}),
-        missing=refusal_of(_validated),
-    ),
+    FigureKind("ablation", "heads switched off one after another, by each score", plot_ablation, _validated),
 ]

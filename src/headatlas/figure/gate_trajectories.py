@@ -16,7 +16,7 @@ from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import FITS, AtlasError, Head, RequestError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import FIT_COLOURS
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH, TEXT_WIDTH, house_style
@@ -157,7 +157,6 @@ PROVIDES = [
         "trajectories",
         "the gates of some heads during the fits of one task",
         plot_trajectories,
-        frozenset({"tasks", "heads", "label"}),
-        missing=refusal_of(_require_paths),
+        _require_paths,
     )
 ]

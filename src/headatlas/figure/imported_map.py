@@ -14,7 +14,7 @@ from headatlas.figure.effect_maps import draw_effects, scale_end
 from headatlas.figure.footer import Foot
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.panels import Sheet, columns_of, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
@@ -76,12 +76,4 @@ def _caption(atlas: Atlas, names: Sequence[str]) -> list[str]:
     return [*caption, *(f"{text[0].upper()}{text[1:]}." for text in notes)]
 
 
-PROVIDES = [
-    FigureKind(
-        "imported",
-        "imported scores of tasks",
-        plot_imported,
-        frozenset({"tasks", "label"}),
-        missing=refusal_of(_imported),
-    )
-]
+PROVIDES = [FigureKind("imported", "imported scores of tasks", plot_imported, _imported)]

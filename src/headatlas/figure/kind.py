@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from headatlas.core import RequestError, UnknownNameError
@@ -17,21 +18,31 @@ if TYPE_CHECKING:
 
     from headatlas.atlas import Atlas
 
-__all__ = ["FIGURES", "FigureKind", "draw_figure", "refusal_of"]
+__all__ = ["FIGURES", "FigureKind", "draw_figure"]
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A kind of figure. `plot(atlas, **options)` draws it; `options` are the keyword names that it takes.
-
-    `missing(atlas)` is one sentence that says what the atlas lacks for this figure, or None.
-    """
+    """A kind of figure. `plot(atlas, **options)` draws it; `check(atlas)` raises a `RequestError` that says
+    what the atlas lacks for it."""
 
     name: str
     summary: str
     plot: Callable[..., Figure]
-    options: frozenset[str]
-    missing: Callable[[Atlas], str | None]
+    check: Callable[[Atlas], object]
+
+    @property
+    def options(self) -> frozenset[str]:
+        """What can be asked of it: the parameters of `plot` other than the atlas and the width."""
+        return frozenset(signature(self.plot).parameters) - {"atlas", "width"}
+
+    def missing(self, atlas: Atlas) -> str | None:
+        """What the atlas lacks for this figure, in one sentence; None if it lacks nothing."""
+        try:
+            self.check(atlas)
+        except RequestError as error:
+            return str(error)
+        return None
 
 
 FIGURES = Registry(
@@ -57,16 +68,3 @@ def draw_figure(atlas: Atlas, kind: str, **options: object) -> Figure:
                 raise UnknownNameError("option of figures", option, known)
             raise RequestError(f"the option {option!r} is for {', '.join(kinds)}; {kind} has no use for it.")
     return chosen.plot(atlas, **options)
-
-
-def refusal_of(check: Callable[[Atlas], object]) -> Callable[[Atlas], str | None]:
-    """A `missing` that gives the sentence with which `check` refuses an atlas."""
-
-    def missing(atlas: Atlas) -> str | None:
-        try:
-            check(atlas)
-        except RequestError as error:
-            return str(error)
-        return None
-
-    return missing

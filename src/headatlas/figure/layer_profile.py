@@ -16,7 +16,7 @@ from headatlas.atlas import Atlas
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, plain_axes, tasks_of, ticks
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, house_style
@@ -85,12 +85,4 @@ def draw_layer_profile(scores: xr.Dataset, *, ax: Axes, colours: str = "paper") 
     return ax
 
 
-PROVIDES = [
-    FigureKind(
-        "profile",
-        "facilitation and interference by layer",
-        plot_layer_profile,
-        frozenset({"tasks", "label", "colours"}),
-        missing=refusal_of(tasks_of),
-    )
-]
+PROVIDES = [FigureKind("profile", "facilitation and interference by layer", plot_layer_profile, tasks_of)]

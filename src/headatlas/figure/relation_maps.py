@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.score_map import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
@@ -162,7 +162,6 @@ PROVIDES = [
         "relations",
         "the scores of all heads, a map per relation",
         plot_relations,
-        frozenset({"relations", "direction", "label", "colours"}),
-        missing=refusal_of(lambda atlas: measured(atlas.relation_scores())),
+        lambda atlas: measured(atlas.relation_scores()),
     )
 ]

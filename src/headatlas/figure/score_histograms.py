@@ -13,7 +13,7 @@ from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes, tasks_of
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
@@ -93,10 +93,6 @@ def _counts(score: xr.DataArray) -> np.ndarray:
 
 PROVIDES = [
     FigureKind(
-        "distributions",
-        "how the scores of all heads and seeds are spread",
-        plot_distributions,
-        frozenset({"tasks", "label", "colours"}),
-        missing=refusal_of(tasks_of),
+        "distributions", "how the scores of all heads and seeds are spread", plot_distributions, tasks_of
     )
 ]

@@ -16,7 +16,7 @@ from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -160,18 +160,6 @@ def _style_bar(bar: Any, name: str) -> None:
 
 
 PROVIDES = [
-    FigureKind(
-        "score",
-        "one score of every head",
-        plot_scores,
-        frozenset({"tasks", "score", "over", "label", "colours"}),
-        missing=refusal_of(tasks_of),
-    ),
-    FigureKind(
-        "contrast",
-        "the gates of contrasts",
-        plot_contrasts,
-        frozenset({"tasks", "label", "colours"}),
-        missing=refusal_of(_contrasts),
-    ),
+    FigureKind("score", "one score of every head", plot_scores, tasks_of),
+    FigureKind("contrast", "the gates of contrasts", plot_contrasts, _contrasts),
 ]

@@ -14,7 +14,7 @@ from headatlas.atlas import THRESHOLD, Atlas, by_seeds
 from headatlas.core import RequestError, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
-from headatlas.figure.kind import FigureKind, refusal_of
+from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
@@ -115,12 +115,4 @@ def _scaled(ax: Axes, seeds: Sequence[int]) -> Axes:
     return ax
 
 
-PROVIDES = [
-    FigureKind(
-        "stability",
-        "what maps from fewer seeds are like",
-        plot_stability,
-        frozenset({"tasks", "threshold", "label", "colours"}),
-        missing=refusal_of(_with_two_seeds),
-    )
-]
+PROVIDES = [FigureKind("stability", "what maps from fewer seeds are like", plot_stability, _with_two_seeds)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
-from headatlas.core import UnknownNameError, require_whole
+from headatlas.core import Options, UnknownNameError, require_whole
 from headatlas.method.method import Method
 
 __all__ = [
@@ -45,8 +45,8 @@ class Stage:
         return self.rate + (self.last_rate - self.rate) * update / (self.updates - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class GatingSettings:
+@dataclass(frozen=True)
+class GatingSettings(Options):
     """One way to fit gates.
 
     `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
@@ -88,17 +88,13 @@ class GatingSettings:
         return replace(self, batch=min(most, max(least, round(TARGETS_PER_BATCH / tokens))))
 
     @classmethod
-    def of(cls, **given: Any) -> GatingSettings:
+    def of(cls, **given: Any) -> Self:
         """A preset with changes, as `resolve`."""
-        return resolve(**given)
+        return cast("Self", resolve(**given))
 
-    @staticmethod
-    def names() -> list[str]:
-        """The options that can be given."""
+    @classmethod
+    def names(cls) -> list[str]:
         return ["preset", "seeds", "updates", "batch", "objective"]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GatingSettings:

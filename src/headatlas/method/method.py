@@ -7,17 +7,17 @@ entry point of the group `headatlas.methods`. Neither imports torch before a met
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from headatlas.core import RequestError, require_whole
+from headatlas.core import Options, require_whole
 from headatlas.core.registry import Registry
 
 __all__ = ["METHODS", "EffectOptions", "Method"]
 
 
 @dataclass(frozen=True)
-class EffectOptions:
+class EffectOptions(Options):
     """Options of a method that gives one number per head: each seed draws `items` training items.
 
     A method with other options subclasses this. `MOST` maps the names of counts to the largest allowed.
@@ -31,19 +31,6 @@ class EffectOptions:
     def __post_init__(self) -> None:
         for name, most in self.MOST.items():
             object.__setattr__(self, name, require_whole(name, getattr(self, name), 1, most))
-
-    @classmethod
-    def of(cls, **given: Any) -> Self:
-        """The options as given, the others at their defaults."""
-        return cls(**given)
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """The options that can be given."""
-        return [option.name for option in fields(cls)]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ class Method:
     name: str
     label: str
     summary: str
-    options: type[Any]
+    options: type[Options]
     measure: Callable[..., Any] | None = None
     decide: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
     remark: Callable[[Sequence[Any]], str] | None = None
@@ -77,14 +64,6 @@ class Method:
     version: int = 2
     unit: str = "nats"
     aliases: tuple[str, ...] = ()
-
-    def options_of(self, given: Mapping[str, Any]) -> Any:
-        """The options; `given` holds only those that the user gave."""
-        allowed = self.options.names()
-        for name in given:
-            if name not in allowed:
-                raise RequestError(f"{name!r} is not an option of {self.name}; it has {', '.join(allowed)}.")
-        return self.options.of(**given)
 
     @property
     def about(self) -> dict[str, str]:

@@ -64,7 +64,7 @@ class MapRequest:
             model_ref(model, **{"dtype": "fast", **(load or {})}),
             _readable(distinct_tasks(tasks, trust_code=trust_code)),
             chosen.name,
-            chosen.options_of(given),
+            chosen.options.given(chosen.name, given),
             given,
             _checked_tokens(max_tokens),
             checkpoint_seconds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headatlas import RequestError
 from headatlas.figure import FigureKind
 
 
@@ -16,8 +17,9 @@ def plot_norms(atlas: Any, *, label: str | None = None) -> Any:
     return figure
 
 
-def missing(atlas: Any) -> str | None:
-    return None if ("echo", "output-norm") in atlas.effect_maps else "the atlas has no norms."
+def check(atlas: Any) -> None:
+    if ("echo", "output-norm") not in atlas.effect_maps:
+        raise RequestError("the atlas has no norms.")
 
 
-PROVIDES = [FigureKind("norms", "norms of head outputs", plot_norms, frozenset({"label"}), missing)]
+PROVIDES = [FigureKind("norms", "norms of head outputs", plot_norms, check)]

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headatlas.core import Options
 from headatlas.export import ExportFormat
 
 
 @dataclass(frozen=True)
-class ListOptions:
+class ListOptions(Options):
     threshold: float = 0.5
-
-    @classmethod
-    def of(cls, **given: Any) -> ListOptions:
-        return cls(**given)
-
-    @staticmethod
-    def names() -> list[str]:
-        return ["threshold"]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
