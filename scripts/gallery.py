@@ -2,6 +2,8 @@
 
 python scripts/gallery.py fit --out FOLDER
     make the atlas (half an hour on a GPU); run it again to resume
+python scripts/gallery.py reopen --out FOLDER
+    unpack the atlas of the gallery without effects that have not converged, for `fit` to measure them again
 python scripts/gallery.py show [--atlas FOLDER]
     its figures, report, page and words, into docs/gallery; without a folder from the packed atlas there
 """
@@ -9,6 +11,8 @@ python scripts/gallery.py show [--atlas FOLDER]
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,6 +60,25 @@ def fit(arguments: argparse.Namespace) -> None:
             arguments.out, model=model, tasks=[task], items=ITEMS, draws=DRAWS, effect_items=EFFECT_ITEMS
         )
         say(f"held-out items of {task}")
+
+
+def reopen(arguments: argparse.Namespace) -> None:
+    from headatlas import open_atlas
+    from headatlas.atlas import COMPLETE, EffectMap, record_folder, unpack_atlas
+
+    root = unpack_atlas(PACKED, arguments.out)
+    atlas = open_atlas(root)
+    dropped = [
+        (method, task)
+        for task, method in atlas.effect_maps
+        if (atlas.completeness_error(task, method) or 0.0) > COMPLETE
+    ]
+    data = json.loads((root / "atlas.json").read_text(encoding="utf-8"))
+    data["runs"] = [run for run in data["runs"] if (run["method"], run["task"]) not in dropped]
+    (root / "atlas.json").write_text(json.dumps(data, indent=1, ensure_ascii=False), encoding="utf-8")
+    for method, task in dropped:
+        shutil.rmtree(root / record_folder(EffectMap, method, task))
+        print(f"{task}: {method} is to be measured again")
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -276,6 +299,9 @@ def main() -> None:
     command.add_argument("--out", type=Path, required=True)
     command.add_argument("--model", default="smollm2")
     command.set_defaults(work=fit)
+    command = commands.add_parser("reopen")
+    command.add_argument("--out", type=Path, required=True)
+    command.set_defaults(work=reopen)
     command = commands.add_parser("show")
     command.add_argument("--atlas", type=Path)
     command.set_defaults(work=show)
