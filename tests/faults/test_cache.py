@@ -23,7 +23,7 @@ TINY = Embedded("tiny", "no-such-wheel", "0", "no/such-model", "for tests")
 WORKER = """
 import sys, time
 from pathlib import Path
-import headatlas.model.gguf
+import headatlas.model.gguf, headatlas.model.load
 from headatlas.model.embedded import Embedded
 Embedded.gguf = lambda self: Path(sys.argv[1])
 print("ready", flush=True)
@@ -128,7 +128,7 @@ def test_processes_at_once_on_a_damaged_copy(gguf, tmp_path):
 KILLER = """
 import os, signal, sys
 from pathlib import Path
-import headatlas.model.gguf
+import headatlas.model.gguf, headatlas.model.load
 from headatlas.model.embedded import Embedded, cache_folder, is_sound
 Embedded.gguf = lambda self: Path(sys.argv[1])
 TINY = Embedded("tiny", "no-such-wheel", "0", "no/such-model", "for tests")
