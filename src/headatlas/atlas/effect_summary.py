@@ -111,7 +111,7 @@ def describe_corruption(facts: Mapping[str, Any]) -> str:
 def corruptions(atlas: Atlas, tasks: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
     """(task, method, how prompts were corrupted and where heads were patched) of all mediations."""
     described = [
-        (task, method, describe_corruption(atlas.run(task, method).settings.get("decides", {})))
+        (task, method, describe_corruption(atlas.run(task, method).decides))
         for task, method in atlas.effect_maps
         if tasks is None or task in tasks
     ]
@@ -121,12 +121,18 @@ def corruptions(atlas: Atlas, tasks: Sequence[str] | None = None) -> list[tuple[
 def qualifications(atlas: Atlas) -> list[str]:
     """What a reader must know beside the effects: how mediation corrupted the prompts, and whether integrated
     gradients converged."""
+
+    def maps_of(task: str, method: str) -> list[EffectMap]:
+        return [atlas.effect(task, method, int(seed)) for seed in atlas.effects(task, method)["seed"].values]
+
     sentences = [f"{task}, {method}: {text}." for task, method, text in corruptions(atlas)]
     for task, method in atlas.effect_maps:
         error = atlas.completeness_error(task, method)
         if error is not None:
             verdict = "**not converged**" if error > COMPLETE else "converged"
-            sentences.append(f"{task}, {method}: {verdict}, completeness error {100 * error:.1f} %.")
+            dtypes = {str(one.facts["dtype"]) for one in maps_of(task, method) if one.facts.get("dtype")}
+            half = "".join(f", path measured in {dtype}" for dtype in sorted(dtypes - {"float32"}))
+            sentences.append(f"{task}, {method}: {verdict}, completeness error {100 * error:.1f} %{half}.")
     return sentences
 
 

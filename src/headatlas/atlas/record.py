@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from headatlas.core import slug
+from headatlas.core import AtlasError, slug
 
 __all__ = [
     "RECORDS",
@@ -43,6 +43,25 @@ class Run:
     made_with: Mapping[str, str] = field(default_factory=dict)
     request: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def decides(self) -> Mapping[str, Any]:
+        """What the numbers depend on; empty if they were imported."""
+        decides: Mapping[str, Any] = self.settings.get("decides", {})
+        return decides
+
+    def has_other_weights(self, dtype: str, weights: str) -> bool:
+        """True if the run was made with other exact weights. In another dtype the exact hashes cannot be
+        compared; `ModelSpec.has_same_weights` still can."""
+        return self.decides.get("dtype") == dtype and self.decides.get("weights", weights) != weights
+
+    def require_weights(self, dtype: str, weights: str) -> None:
+        """Refuse a model whose exact weights are not those of the run."""
+        if self.has_other_weights(dtype, weights):
+            raise AtlasError(
+                f"{self.task!r} was mapped ({self.method}) with other weights than the model has now; load "
+                "the weights that were mapped, or start a new atlas."
+            )
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)

@@ -180,11 +180,12 @@ class Store:
         which nothing has come yet is replaced."""
         entered: list[Run] = []
         for run in runs:
+            self._require_same_weights(run)
             known = self.runs.get((run.method, run.task))
             if known is None or (known.identity != run.identity and not self._has_come(known)):
                 entered.append(run)
             elif known.identity != run.identity:
-                made_with = difference(*(one.settings.get("decides", {}) for one in (known, run)))
+                made_with = difference(known.decides, run.decides)
                 raise AtlasError(
                     f"{self.root} has {run.task!r} already, made with {made_with}; "
                     "choose another --out or ask for the same."
@@ -198,6 +199,16 @@ class Store:
         if changed:
             self.save()
         return entered
+
+    def _require_same_weights(self, run: Run) -> None:
+        """Refuse a run whose weights are not those of the other tasks and methods in the atlas."""
+        if "weights" not in run.decides:
+            return
+        dtype, weights = str(run.decides.get("dtype")), str(run.decides["weights"])
+        for known in self.runs.values():
+            is_same_run = (known.method, known.task) == (run.method, run.task)  # `add` says what differs
+            if not is_same_run and known.has_other_weights(dtype, weights) and self._has_come(known):
+                known.require_weights(dtype, weights)
 
     def _has_come(self, run: Run) -> bool:
         """Is there a record of this run, or work in progress?"""

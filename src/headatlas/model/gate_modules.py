@@ -230,16 +230,24 @@ class _Gated(nn.Module):
 
 
 def _cached_tokens(cache: Any) -> int:
-    """Tokens that a cache holds, which may be None."""
+    """Tokens that a cache holds, which may be None.
+
+    In a hybrid model only attention layers count tokens, so ask all layers: the first one may be recurrent.
+    """
     if cache is None:
         return 0
-    try:
-        return int(cache.get_seq_length())
-    except (AttributeError, TypeError, ValueError) as error:
+    counts = []
+    for counter in (cache, *getattr(cache, "layers", ())):
+        try:
+            counts.append(int(counter.get_seq_length()))
+        except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+            continue  # a recurrent layer does not count
+    if not counts:
         raise GateError(
             f"gates at positions cannot be used with a {type(cache).__name__}, which does not tell how many "
             "tokens it holds; use a transformers Cache or use_cache=False."
-        ) from error
+        )
+    return max(counts)
 
 
 class _CacheWatch:

@@ -105,11 +105,13 @@ class Model:
         return nullcontext() if self._is_measuring else eval_mode(self.hf)
 
     def identify_weights(self) -> None:
-        """Hash the weights as they are now. Unless they are known to be the same, forget what was derived
-        from the old ones."""
+        """Hash the weights as they are now. Unless they are known to be the same, read their dtype again and
+        forget what was derived from the old ones."""
         before, self._weights_hash = self._weights_hash, fingerprint(self.hf, exact=True)
         if before != self._weights_hash or before is None:
-            self.spec = replace(self.spec, content_hash=fingerprint(self.hf))
+            self.spec = replace(
+                self.spec, content_hash=fingerprint(self.hf), dtype=str(self.hf.dtype).removeprefix("torch.")
+            )
             self._sources = Sources(self.hf, self.anatomy)
             self._norms = self._first_tokens = None
 

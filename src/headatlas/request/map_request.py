@@ -107,7 +107,7 @@ class MapRequest:
             )
         given |= stored[0] if stored else {}
         load = {name: value for name, value in (load or {}).items() if value is not None}
-        dtypes = {str(run.settings.get("decides", {}).get("dtype", "fast")) for run in earlier}
+        dtypes = {str(run.decides.get("dtype", "fast")) for run in earlier}
         load.setdefault("dtype", dtypes.pop() if len(dtypes) == 1 else "fast")
         request = cls.of(model, chosen, method, load=load, **given)
         return replace(request, model=recorded_model(atlas, **load)) if model is None else request

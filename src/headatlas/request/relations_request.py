@@ -85,7 +85,7 @@ class RelationsRequest:
         limits = {run.request.get("k") for run in runs}
         if options.get("k") is None and len(limits) == 1:
             options["k"] = limits.pop()
-        dtypes = {str(run.settings.get("decides", {}).get("dtype", "auto")) for run in runs}
+        dtypes = {str(run.decides.get("dtype", "auto")) for run in runs}
         dtype = dtypes.pop() if len(dtypes) == 1 else "auto"
         request = cls.of(None, relations, **options)
         return replace(request, model=recorded_model(atlas, **{"dtype": dtype, **(load or {})}))

@@ -217,7 +217,7 @@ def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task
 
 def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
     """The dtype that the gates of these tasks were fitted in; refused if there are several."""
-    fitted = {task: str(atlas.run(task).settings.get("decides", {}).get("dtype", "fast")) for task in tasks}
+    fitted = {task: str(atlas.run(task).decides.get("dtype", "fast")) for task in tasks}
     if len(set(fitted.values())) > 1:
         listed = ", ".join(f"{task} in {dtype}" for task, dtype in fitted.items())
         raise RequestError(
@@ -231,7 +231,11 @@ def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
 def compared_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
     """The methods asked for and those that were compared before: earlier results are not lost."""
     before = atlas.validation(task).named() if task in atlas.validated else []
-    known = [method for method in before if method in atlas.methods(task) and method != "gating"]
+    known = [
+        method
+        for method in before
+        if method in atlas.methods(task) and method in METHODS and not _why_incomparable(atlas, method, task)
+    ]
     return [method for method in effect_methods() if method in {*wanted, *known}]
 
 
@@ -243,21 +247,28 @@ def has_effects(atlas: Atlas, method: str, task: str) -> bool:
     """
     if method not in atlas.methods(task):
         return False
-    effects, gating = (atlas.run(task, name).settings.get("decides", {}) for name in (method, "gating"))
-    differing = [key for key in ("dtype", "weights", "tasks") if effects.get(key) != gating.get(key)]
-    differing += ["algorithm"] if effects.get("algorithm") != METHODS[method].version else []
-    if differing:
-        why = {
-            "algorithm": "by another version of headatlas, whose numbers differ",
-            "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
-            "weights": "with other weights than its gates",
-            "tasks": "with other items or tokens than its gates",
-        }[differing[0]]
+    if why := _why_incomparable(atlas, method, task):
         raise AtlasError(
             f"{task}: the effects of {method} were measured {why}, so they cannot be compared; validate "
             "other methods (--method), or map both in one dtype into a new atlas."
         )
     return True
+
+
+def _why_incomparable(atlas: Atlas, method: str, task: str) -> str:
+    """What keeps effects from being compared with the gates; empty if nothing does."""
+    effects, gating = (atlas.run(task, name).decides for name in (method, "gating"))
+    reasons = {
+        "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
+        "weights": "with other weights than its gates",
+        "tasks": "with other items or tokens than its gates",
+    }
+    for key, why in reasons.items():
+        if effects.get(key) != gating.get(key):
+            return why
+    declared = {"algorithm": METHODS[method].version, **METHODS[method].constants}
+    is_current = all(effects.get(key) == value for key, value in declared.items())
+    return "" if is_current else "by another version of headatlas, whose numbers differ"
 
 
 def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dtype: str) -> None:
@@ -266,7 +277,7 @@ def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dt
         missing = [
             name for name in compared_methods(atlas, task, methods) if not has_effects(atlas, name, task)
         ]
-        fitted = atlas.run(task).settings.get("decides", {}).get("dtype", dtype)
+        fitted = atlas.run(task).decides.get("dtype", dtype)
         if missing and fitted != dtype:
             raise RequestError(
                 f"{task}: its gates were fitted in {fitted} and the model is loaded in {dtype}, so effects "

@@ -201,6 +201,13 @@ def measure_effects(
         progress=lambda done, total: progress(Update(title, done, total)),
         **extra,
     )
+    if measured.dtype not in (None, "float32"):
+        progress(
+            Note(
+                f"{task.name}: {method.name} was measured in {measured.dtype}, because a float32 copy of the "
+                "model does not fit in memory or does not run; expect a larger completeness error"
+            )
+        )
     facts: dict[str, Any] = {
         "items": measured.rows,
         "nll": measured.plain,
@@ -231,7 +238,7 @@ def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
     gating = store.runs.get(("gating", run.task))
     if gating is None:
         return {}
-    decides, other = (entry.settings.get("decides", {}) for entry in (run, gating))
+    decides, other = (entry.decides for entry in (run, gating))
     is_same = all(decides.get(key) == other.get(key) for key in ("weights", "dtype", "tasks"))
     return gating.baseline if is_same else {}
 

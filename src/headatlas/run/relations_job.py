@@ -240,7 +240,7 @@ def _keep_choice(store: Store, said: Mapping[str, Any]) -> None:
 def _require_one_source(store: Store, source: str) -> None:
     """Scores of two sources in one atlas could not be compared."""
     for run in store.runs.values():
-        other = run.settings.get("decides", {}).get("source")
+        other = run.decides.get("source")
         if (
             run.method == "relations"
             and other not in (None, source)

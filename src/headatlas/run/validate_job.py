@@ -47,6 +47,7 @@ class ValidateJob:
             self.progress(Note(f"left out: {listed}; give their files with --task"))
         for task in self.request.tasks:
             run = atlas.run(task.name)
+            run.require_weights(self.model.spec.dtype, self.model.weights_identity)
             ready = read_rows(self.model, task, run.task_facts.get("max_tokens"), self.request.items)
             require_same(run, ready)
             if len(ready.held_out) < self.request.items:

@@ -54,6 +54,7 @@ def measure_curves(
         "draws": draws,
         "device": model.device.type,
         "dtype": model.spec.dtype,
+        "weights": model.weights_identity,
     }
     identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))

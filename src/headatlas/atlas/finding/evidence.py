@@ -250,7 +250,7 @@ def mediated(atlas: Atlas, heads: Heads, task: str, permutations: int) -> list[F
     if not np.ptp(null):
         return []  # every layer has one head, or one score
     gap = difference_interval(float(centered[named].mean()), null)
-    corruption = describe_corruption(atlas.run(task, "mediate").settings.get("decides", {}))
+    corruption = describe_corruption(atlas.run(task, "mediate").decides)
     return [
         Finding.of(
             "mediation",

@@ -51,6 +51,7 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
         _require_same_model(atlas, model)
         require_foldable(model)
         run = atlas.run(task.name)
+        run.require_weights(model.spec.dtype, model.weights_identity)
         ready = read_rows(model, task, run.task_facts.get("max_tokens"), options.items)
         require_same(run, ready)
         before = evaluate(model, ready.held_out)
