@@ -38,25 +38,4 @@ __all__ = [
     "single_precision",
 ]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "DTYPES": "headatlas.model.load",
-        "EMBEDDED": "headatlas.model.embedded",
-        "SOURCES": "headatlas.model.model",
-        "Anatomy": "headatlas.model.anatomy",
-        "Attention": "headatlas.model.anatomy",
-        "LayerCheck": "headatlas.model.proof",
-        "Model": "headatlas.model.model",
-        "SelfCheck": "headatlas.model.proof",
-        "ValueOutput": "headatlas.model.weights",
-        "ValuePath": "headatlas.model.anatomy",
-        "cached_models": "headatlas.model.locate",
-        "eval_mode": "headatlas.model.modes",
-        "gates": "headatlas.model.model",
-        "is_dtype_error": "headatlas.model.modes",
-        "list_models": "headatlas.model.locate",
-        "load_model": "headatlas.model.load",
-        "single_precision": "headatlas.model.modes",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__)

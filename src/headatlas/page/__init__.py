@@ -12,13 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_VERSION", "page_of", "payload_of", "schema", "write_page"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "SCHEMA_VERSION": "headatlas.page.payload",
-        "page_of": "headatlas.page.html",
-        "payload_of": "headatlas.page.payload",
-        "schema": "headatlas.page.payload",
-        "write_page": "headatlas.page.html",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__)
