@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headatlas.atlas import compare_atlases, comparison, roles_of
+from headatlas.atlas import compare_atlases, comparison
 from headatlas.atlas.comparison import _Agreement, _by_depth, _by_heads
+from headatlas.atlas.roles import roles_of
 from headatlas.atlas.statistics import layer_correlation_interval, permutation_p
 from support.calibration import DRAWS, assert_covers, assert_rejects, covers
 from support.null_atlases import EVEN, LARGE, RAGGED, null_atlas, null_maps, null_score_arrays

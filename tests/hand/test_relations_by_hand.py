@@ -22,14 +22,11 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas import load_model
-from headatlas.method import (
-    Writer,
-    choose_source,
-    dynamic_scores,
-    relation_scores,
-    relations_for,
-    salient_operations,
-)
+from headatlas.method import relation_scores
+from headatlas.method.relation.salient import salient_operations
+from headatlas.method.relation.scorer import Writer, relations_for
+from headatlas.method.relation.scores import dynamic_scores
+from headatlas.method.relation.source_choice import choose_source
 from support.planted import word_tokenizer
 from support.relations import relation_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from headatlas import Atlas, RequestError, UnknownNameError
-from headatlas.atlas import EffectMap, Run, choose_gates
+from headatlas.atlas import EffectMap, Run
 from headatlas.atlas.finding import TOPICS, Finding
-from headatlas.atlas.selection import heads_by_order, heads_by_role, heads_off
+from headatlas.atlas.selection import choose_gates, heads_by_order, heads_by_role, heads_off
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 #: G+ and G- of two seeds: L0H0 facilitates, L0H1 and L1H0 interfere, L1H1 does so in the first seed only

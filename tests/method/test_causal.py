@@ -24,8 +24,8 @@ from tokenizers.processors import TemplateProcessing
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas import FitError, Head, RequestError, gates, load_model
-from headatlas.method import causal_check, relations_for
-from headatlas.method.relation.causal_check import accuracy, questions
+from headatlas.method.relation.causal_check import accuracy, causal_check, questions
+from headatlas.method.relation.scorer import relations_for
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import relation_of

@@ -10,9 +10,10 @@ import torch
 from torch.nn import functional
 
 from headatlas import RequestError, UnknownNameError, gates, load_model
-from headatlas.method import TEMPLATES, choose_k, dynamic_scores, relation_scores, relations_for
-from headatlas.method.relation.in_text import text_scores
-from headatlas.method.relation.scorer import Writer, sampled
+from headatlas.method import relation_scores
+from headatlas.method.relation.in_text import TEMPLATES, text_scores
+from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled
+from headatlas.method.relation.scores import dynamic_scores
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import WORDS, by_helpers, clear_pairs, relation_of, shares, words

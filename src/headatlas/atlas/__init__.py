@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
-        COMPLETE,
         EffectSummary,
         clustered_error,
         corruptions,
@@ -31,26 +30,23 @@ if TYPE_CHECKING:
         seed_blocks_text,
         validation_doubts,
     )
-    from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead
+    from headatlas.atlas.head_card import HeadCard
     from headatlas.atlas.import_summary import ImportSummary, summarize_import
     from headatlas.atlas.imported import (
         imported_effects,
         mean_of_seeds,
         reading_words,
-        relations_of_one_origin,
         seeds_given,
         uneven_seeds,
     )
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
-    from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_folder, record_path
-    from headatlas.atlas.relation_summary import RelationSummary, summarize_relations
-    from headatlas.atlas.report import Report
-    from headatlas.atlas.roles import SCORES, role_scores, roles_of
-    from headatlas.atlas.selection import choose_gates
+    from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_path
+    from headatlas.atlas.relation_summary import RelationSummary
+    from headatlas.atlas.roles import SCORES
     from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
-    from headatlas.atlas.stability import Stability, by_seeds, half_overlap, retest
-    from headatlas.atlas.store import SCHEMA, Store, is_result, is_sound_file, is_work, note_path, work_path
+    from headatlas.atlas.stability import Stability, by_seeds
+    from headatlas.atlas.store import Store, is_result, is_work, note_path, work_path
     from headatlas.atlas.table import write_table
     from headatlas.atlas.table_import import import_table
     from headatlas.atlas.validation import ORDERS, SHARES, Validation, validation_name
@@ -58,10 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
-    "COMPLETE",
     "IMPLEMENTS",
     "ORDERS",
-    "SCHEMA",
     "SCORES",
     "SHARES",
     "THRESHOLD",
@@ -79,23 +73,18 @@ __all__ = [
     "ImportSummary",
     "Interval",
     "ItemEffects",
-    "RelationOfHead",
     "RelationSummary",
-    "Report",
     "Run",
-    "SalientToken",
     "ScoreMap",
     "Stability",
     "Store",
     "Summary",
-    "TaskOfHead",
     "Validation",
     "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
     "chance_doubt",
-    "choose_gates",
     "clustered_error",
     "compare_atlases",
     "contrast_doubts",
@@ -107,11 +96,9 @@ __all__ = [
     "effect_doubts",
     "find",
     "gathering",
-    "half_overlap",
     "import_table",
     "imported_effects",
     "is_result",
-    "is_sound_file",
     "is_work",
     "made_how",
     "mean_of_seeds",
@@ -120,19 +107,13 @@ __all__ = [
     "pack_atlas",
     "put_in_order",
     "reading_words",
-    "record_folder",
     "record_path",
-    "relations_of_one_origin",
     "require_atlas",
-    "retest",
-    "role_scores",
-    "roles_of",
     "seed_blocks_text",
     "seeds_given",
     "shared_tasks",
     "summarize_contrast",
     "summarize_import",
-    "summarize_relations",
     "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",

@@ -16,7 +16,9 @@ import torch
 from headatlas._version import __version__
 from headatlas.atlas import Run
 from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
-from headatlas.method import GatingSettings, Outcome, Stream, draw, evaluate
+from headatlas.method import GatingSettings
+from headatlas.method.engine.likelihood import Outcome, evaluate
+from headatlas.method.engine.rows import Stream, draw
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 

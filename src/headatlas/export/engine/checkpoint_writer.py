@@ -30,7 +30,7 @@ from headatlas.core import (
 from headatlas.export.checkpoint import CheckpointOptions
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
 from headatlas.export.format import ExportRequest
-from headatlas.method import Outcome, evaluate
+from headatlas.method.engine.likelihood import Outcome, evaluate
 from headatlas.model import Model, eval_mode, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
 from headatlas.model.load import quiet
