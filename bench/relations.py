@@ -129,8 +129,8 @@ def measure(arguments: argparse.Namespace) -> None:
     from headatlas import load_model
     from headatlas.method import relation_scores
     from headatlas.method.relation.causal_check import accuracy, causal_check, questions
-    from headatlas.method.relation.scorer import relations_for
-    from headatlas.method.relation.scores import dynamic_scores
+    from headatlas.method.relation.scorer import Writer, relations_for
+    from headatlas.method.relation.scores import scores_in_texts
     from headatlas.task import builtin_relations
 
     model = load_model(arguments.model, dtype="float32", check=False)
@@ -144,9 +144,11 @@ def measure(arguments: argparse.Namespace) -> None:
         "relations": [],
         "checks": [],
     }
-    dynamic = dynamic_scores(model)
+    found = relations_for(model, builtin_relations())
+    with model.measuring():
+        dynamic = scores_in_texts(Writer(model), found)
     facts["agreement"] = agreement(static, dynamic)
-    tokens = {one.name: one for one in relations_for(model, builtin_relations())}
+    tokens = {one.name: one for one in found}
     for name in static.relation.values:
         one = static.sel(relation=name)
         best: dict[str, Any] = {}

@@ -25,7 +25,7 @@ from headatlas import load_model
 from headatlas.method import relation_scores
 from headatlas.method.relation.salient import salient_operations
 from headatlas.method.relation.scorer import Writer, relations_for
-from headatlas.method.relation.scores import dynamic_scores
+from headatlas.method.relation.scores import scores_in_texts
 from headatlas.method.relation.source_choice import choose_source
 from support.planted import word_tokenizer
 from support.relations import relation_of
@@ -118,7 +118,8 @@ def test_in_texts():
     zero vectors. Forced to look at it, the heads of layer 0 do what their weights say; as they attend
     (evenly) too: nothing else is there to be seen. In layer 1 they find e_i, c · e_i+2 and little more."""
     model = model_by_hand(mlp=0.1, attention=1e-3)
-    found = dynamic_scores(model, RELATIONS, k=1)
+    with model.measuring():
+        found = scores_in_texts(Writer(model), relations_for(model, RELATIONS), k=1)
     assert list(found) == ["attending", "forced"]
     for scores in found.values():
         assert scores.sel(direction="promote").values.tolist() == [
