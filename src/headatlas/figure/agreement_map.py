@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas, require_atlas
-from headatlas.core import title_of
+from headatlas.core import require_share, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.headers import fit_headers
@@ -21,7 +21,6 @@ from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    check_threshold,
     hatch_holes,
     map_axes,
     map_height,
@@ -155,7 +154,7 @@ def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool, lift
 def _cut(values: np.ndarray, threshold: float | None) -> np.ndarray:
     if threshold is None:
         return np.asarray(values, dtype=float)
-    return np.where(np.isnan(values), np.nan, values >= check_threshold(threshold))
+    return np.where(np.isnan(values), np.nan, values >= require_share("threshold", threshold))
 
 
 PROVIDES = [

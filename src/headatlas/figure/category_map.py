@@ -23,7 +23,6 @@ from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    check_threshold,
     columns_of,
     map_axes,
     map_height,
@@ -63,7 +62,7 @@ def plot_categories(
     scores = atlas.relation_scores()
     known = _of_one_origin(measured(scores))
     require_direction(known, way)
-    found = categories(known, check_threshold(threshold))
+    found = categories(known, threshold)
     names = [str(name) for name in found["category"].values]
     words = category_words(found, way)
     there = heads_of(atlas)

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError, escape_unprintable, require_share
+from headatlas.core import RequestError, escape_unprintable
 from headatlas.figure.headers import size_of
 from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
@@ -27,7 +27,6 @@ __all__ = [
     "Shown",
     "add_label",
     "add_outer_labels",
-    "check_threshold",
     "columns_of",
     "hatch_holes",
     "inward_numbers",
@@ -123,11 +122,6 @@ def columns_of(count: int, sheet: Sheet, narrowest: float) -> int:
     most = max(1, min(count, int((room + sheet.gap_x) / (narrowest + sheet.gap_x))))
     rows = -(-count // most)
     return -(-count // rows)
-
-
-def check_threshold(threshold: float) -> float:
-    """The threshold, if it is one."""
-    return require_share("threshold", threshold)
 
 
 def map_height(shape_of_map: tuple[int, int], *, tall_headers: bool = False) -> Callable[[Sheet], float]:
