@@ -269,7 +269,9 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
     most = max(len(row.ids) for row in held_out)
     for place, row in enumerate(held_out):
         following = (*held_out[place + 1 :], *held_out[:place])
-        other = next((one for one in following if _is_other(row, one, most)), None)
+        room = most - len(row.prompt)
+        others = (one for one in following if one.target != row.target and len(one.target) <= room)
+        other = next(others, None)
         if other is not None:
             swapped.append(Row((*row.prompt, *other.target), row.start))
             judged.append(place)
@@ -304,8 +306,3 @@ def held_out_figures(
         "held_out_nll": [round(float(nll), 6) for nll in outcome.nll],
         **{f"known_{name}": value for name, value in known.items()},
     }
-
-
-def _is_other(row: Row, other: Row, most: int) -> bool:
-    """Can the target of `other` stand behind the prompt of `row`: another one, and not too long?"""
-    return other.target != row.target and len(row.prompt) + len(other.target) <= most
