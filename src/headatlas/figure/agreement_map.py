@@ -21,8 +21,8 @@ from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
+    draw_map,
     hatch_holes,
-    map_axes,
     map_height,
     plain_axes,
     tasks_of,
@@ -92,12 +92,7 @@ def draw_agreement(
     there = ~np.isnan(helping)
     image = np.dstack([palette_of(colours).blend(np.nan_to_num(helping), np.nan_to_num(hurting)), there])
     image[~there] = 0
-    layers, heads = there.shape
-    ax.imshow(
-        image, origin="lower", interpolation="nearest", aspect="auto",
-        extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=not there.all(), left=left, bottom=bottom)
+    draw_map(ax, image, left=left, bottom=bottom)
     return ax
 
 

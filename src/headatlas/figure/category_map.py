@@ -24,7 +24,7 @@ from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
     columns_of,
-    map_axes,
+    draw_map,
     map_height,
 )
 from headatlas.figure.relation_maps import direction_of, measured, notes_of, require_direction
@@ -137,12 +137,7 @@ def draw_categories(
     for word in np.unique(across):
         image[across == word] = to_rgba(of_words[str(word)])
     image[~there.T] = 0
-    heads, layers = across.shape
-    ax.imshow(
-        image, origin="lower", interpolation="nearest", aspect="auto",
-        extent=(-0.5, layers - 0.5, -0.5, heads - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=not there.all(), left=left, bottom=bottom, turned=True)
+    draw_map(ax, image, left=left, bottom=bottom, turned=True)
     return ax
 
 

@@ -28,9 +28,9 @@ __all__ = [
     "add_label",
     "add_outer_labels",
     "columns_of",
+    "draw_map",
     "hatch_holes",
     "inward_numbers",
-    "map_axes",
     "map_height",
     "plain_axes",
     "tasks_of",
@@ -162,28 +162,34 @@ def plain_axes(ax: Axes, *, left: bool = True, bottom: bool = True) -> None:
     )
 
 
-def map_axes(
+def draw_map(
     ax: Axes,
-    shape: tuple[int, int],
+    cells: np.ndarray,
     *,
-    holes: bool,
     left: bool = True,
     bottom: bool = True,
     turned: bool = False,
-) -> None:
-    """Head along x, layer along y from the bottom, or `turned`: the other way round.
+    **colours: Any,
+) -> Any:
+    """An image of values or RGBA colours [layer, head], which is returned: head along x, layer along y from
+    the bottom. `turned`: [head, layer], the other way round.
 
-    Where the map has holes a hatched ground shows through.
+    Where a value is NaN or a colour transparent a hatched ground shows through.
     """
-    layers, heads = shape
-    (across, step_x), (up, step_y) = ((layers, 10), (heads, 5)) if turned else ((heads, 5), (layers, 10))
+    up, across = cells.shape[:2]
+    image = ax.imshow(
+        cells, origin="lower", interpolation="nearest", aspect="auto",
+        extent=(-0.5, across - 0.5, -0.5, up - 0.5), **colours,
+    )  # fmt: skip
+    step_x, step_y = (10, 5) if turned else (5, 10)
     width, height = size_of(ax)
     ax.set_xticks(ticks(across, step_x, _DIGIT * (len(str(across - 1)) + 1) / width))
     ax.set_yticks(ticks(up, step_y, _LINE / height))
     ax.set(xlim=(-0.5, across - 0.5), ylim=(-0.5, up - 0.5))
     plain_axes(ax, left=left, bottom=bottom)
-    if holes:
+    if (np.isnan(cells) if cells.ndim == 2 else cells[..., 3] == 0).any():
         hatch_holes(ax.patch)
+    return image
 
 
 def inward_numbers(ax: Axes) -> None:
