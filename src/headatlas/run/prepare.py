@@ -26,6 +26,7 @@ __all__ = [
     "Prepared",
     "choose_rows",
     "enter_run",
+    "group_error",
     "held_out_figures",
     "made_with",
     "measure_baseline",
@@ -284,11 +285,11 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
         **figures,
         "chance_nll": chance.mean_nll,
         "gain": float(gain.mean()),
-        "gain_error": _group_error(gain.numpy(), groups),
+        "gain_error": group_error(gain.numpy(), groups),
     }
 
 
-def _group_error(values: np.ndarray, groups: Sequence[int]) -> float:
+def group_error(values: np.ndarray, groups: Sequence[int]) -> float:
     """The standard error of a mean of values that are independent between groups only."""
     labels = np.unique(np.asarray(groups), return_inverse=True)[1]
     sums = np.bincount(labels, values - values.mean())
