@@ -549,23 +549,23 @@ def test_a_closed_gate_leaves_what_stands_in(kind):
     closed gates mix."""
     model = model_of(kind)
     ids, other = (torch.tensor([some_rows(1, seed)[0].ids] * 2) for seed in (0, 1))
-    toward = model.head_outputs(other)
+    toward = model.head_activations(other)
     shape = model.spec.shape
     with gates(model, torch.zeros(shape), toward=toward):
-        inside = model.head_outputs(ids)
+        inside = model.head_activations(ids)
     for layer, wanted in toward.items():
         assert torch.allclose(inside[layer], wanted, atol=1e-6)
     first = model.anatomy.present()[0].layer
-    plain = model.head_outputs(ids)
+    plain = model.head_activations(ids)
     with gates(model, torch.full(shape, 0.25), toward=toward):
-        mixed = model.head_outputs(ids)[first]
+        mixed = model.head_activations(ids)[first]
     assert torch.allclose(mixed, 0.25 * plain[first] + 0.75 * toward[first], atol=1e-5)
 
 
 @torch.no_grad()
 def test_open_gates_are_the_model_whatever_stands_in(llama):
     ids = torch.tensor([some_rows(1)[0].ids])
-    toward = {layer: torch.randn_like(one) for layer, one in llama.head_outputs(ids).items()}
+    toward = {layer: torch.randn_like(one) for layer, one in llama.head_activations(ids).items()}
     with gates(llama, torch.ones(llama.spec.shape), toward=toward):
         inside = llama.hf(ids).logits
     assert torch.equal(inside, llama.hf(ids).logits)
@@ -576,9 +576,9 @@ def test_a_mask_of_positions(llama):
     ids = torch.tensor([some_rows(1)[0].ids] * 2)
     mask = torch.zeros(ids.shape, dtype=torch.bool)
     mask[0, 2] = mask[0, 4] = mask[1, 5] = True
-    plain = llama.head_outputs(ids)[0]
+    plain = llama.head_activations(ids)[0]
     with gates(llama, {"L0H1": 0}, at=mask):
-        inside = llama.head_outputs(ids)[0]
+        inside = llama.head_activations(ids)[0]
     assert ((inside != plain).any(-1) == mask).all()
     with gates(llama, {"L0H1": 0}, at=mask[:, :3]), pytest.raises(GateError, match="positions of shape"):
         llama.hf(ids)

@@ -190,7 +190,7 @@ def in_two_passes(model, split):
 def test_with_a_cache_the_same_tokens_are_gated(llama, split):
     values = torch.zeros(llama.spec.shape)
     mask = torch.arange(IDS.shape[1]) == AT[:, None]
-    outputs = {layer: z + 1 for layer, z in llama.head_outputs(IDS).items()}
+    outputs = {layer: z + 1 for layer, z in llama.head_activations(IDS).items()}
     for chosen in ({"at": AT}, {"at": mask}, {"at": AT, "toward": outputs}, {"toward": outputs}):
         with gates(llama, values, **chosen):
             whole, parts = logits(llama, IDS), in_two_passes(llama, split)

@@ -45,7 +45,7 @@ PLACES = {
 @pytest.mark.parametrize("name", PLACES)
 def test_what_heads_put_out_and_what_values_are_made_from(name):
     model = load_model(build_tiny(name), check=False)
-    found = model.observe(IDS, AT)
+    found = model.head_activations_at(IDS, AT)
     assert list(found) == [0, 1, 2]
     for layer, (outputs, inputs) in found.items():
         written, read = inputs_of(model.hf, *(place.format(layer) for place in PLACES[name]))
@@ -58,7 +58,7 @@ def test_what_heads_put_out_and_what_values_are_made_from(name):
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_layer_with_heads_is_seen(kind):
     model = shared_model(kind)
-    found = model.observe(IDS, AT)
+    found = model.head_activations_at(IDS, AT)
     assert list(found) == [layer for layer, heads in enumerate(model.spec.heads) if heads]
     for layer, (outputs, inputs) in found.items():
         place = model.attention(layer)
@@ -73,16 +73,16 @@ def test_one_position_does_not_depend_on_what_follows():
     model = load_model(build_tiny("llama"), check=False)
     later = IDS.clone()
     later[:, 4:] = 7
-    one, other = (model.observe(ids, torch.full((4,), 3)) for ids in (IDS, later))
+    one, other = (model.head_activations_at(ids, torch.full((4,), 3)) for ids in (IDS, later))
     for layer in one:
         assert torch.allclose(one[layer][0], other[layer][0], atol=1e-6)
 
 
 def test_inside_a_gated_block_it_sees_the_gated_model():
     model = load_model(build_tiny("llama"), check=False)
-    plain = model.observe(IDS, AT)
+    plain = model.head_activations_at(IDS, AT)
     with gates(model, {"L0H1": 0}):
-        gated = model.observe(IDS, AT)
+        gated = model.head_activations_at(IDS, AT)
     assert gated[0][0][:, 8:16].abs().max() == 0 and plain[0][0][:, 8:16].abs().max() > 0
     assert torch.equal(gated[0][0][:, :8], plain[0][0][:, :8])
     assert torch.equal(gated[0][1], plain[0][1]) and not torch.equal(gated[1][1], plain[1][1])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -28,33 +29,42 @@ from headatlas.model.anatomy import Anatomy
 __all__ = ["Gating", "is_gated", "ungated"]
 
 
+#: one position per row, a mask, or the same positions in all rows (from the end where negative); None: all
+Positions = Int[Tensor, " row"] | Bool[Tensor, "row position"] | slice | None
+
+
 class _Values:
     """The gate values in force; the stand-ins look here, so new values need no new modules."""
 
     tensor: Float[Tensor, "*row layer head"]
     #: where they hold; everywhere if None
-    at: Int[Tensor, " row"] | Bool[Tensor, "row position"] | None = None
+    positions: Positions = None
     #: the last of these positions
-    furthest = -1
+    last_position = -1
     #: layer -> what a closed gate leaves in place of the heads' outputs
-    toward: Mapping[int, Tensor]
+    replacement: Mapping[int, Tensor]
     #: tokens that the key/value cache held before this pass; None if no pass has begun
     past: int | None = None
+    #: tokens of the pass that began the text: positions from the end count from there
+    text_length = 0
     #: True if later passes may continue this text
     cached = False
 
     def __init__(self) -> None:
         self._known: tuple[Any, tuple[Tensor, ...], int] | None = None
-        self.toward = {}
+        self.replacement = {}
 
     def set(
-        self, tensor: Tensor | None, at: Tensor | None = None, toward: Mapping[int, Tensor] | None = None
+        self,
+        tensor: Tensor | None,
+        positions: Positions = None,
+        replacement: Mapping[int, Tensor] | None = None,
     ) -> None:
         self._known = None
-        self.at, self.toward = at, toward or {}
-        self.past, self.cached = None, False
-        one_each = at is not None and at.ndim == 1 and len(at) > 0
-        self.furthest = int(at.max()) if at is not None and one_each else -1  # once: on a GPU it waits
+        self.positions, self.replacement = positions, replacement or {}
+        self.past, self.cached, self.text_length = None, False, 0
+        one_each = isinstance(positions, Tensor) and positions.ndim == 1 and len(positions) > 0
+        self.last_position = int(positions.max()) if one_each else -1  # type: ignore[union-attr]  # once: it syncs
         if tensor is None:
             del self.tensor
         else:
@@ -83,6 +93,13 @@ class _Values:
         dtype = torch.promote_types(z.dtype, torch.float32) if self.tensor.dtype == torch.float64 else z.dtype
         gates = self.tensor.to(device=z.device, dtype=dtype).unsqueeze(-1)
         return gates.unsqueeze(1).unbind(2) if gates.ndim == 4 else gates.unbind(0)
+
+
+def _slice_text(at: slice) -> str:
+    start, stop = at.start, at.stop
+    if start is not None and stop == (start + 1 or None):
+        return str(start)
+    return f"{'' if start is None else start}:{'' if stop is None else stop}"
 
 
 def _itself(value: Any) -> Any:
@@ -124,18 +141,21 @@ class _Gated(nn.Module):
             )
         if gate.shape[-2] != self.heads:  # a layer with fewer heads than others
             gate = gate[..., : self.heads, :]
-        if self.values.at is not None:
-            gate = self._only_at(gate, z, self.values.at)
+        if self.values.positions is not None:
+            gate = self._only_at(gate, z, self.values.positions)
         heads = (z.unflatten(-1, (self.heads, self.head_dim)) * gate).to(z.dtype)
-        if self.layer in self.values.toward:
-            instead = self._stand_in(self.values.toward[self.layer], z).to(device=z.device, dtype=z.dtype)
+        if self.layer in self.values.replacement:
+            instead = self._stand_in(self.values.replacement[self.layer], z).to(device=z.device, dtype=z.dtype)
             heads = heads + (1 - gate) * instead.unflatten(-1, (self.heads, self.head_dim))
         return self.inner(heads.flatten(-2), *args, **kwargs)
 
     def _only_at(
-        self, gate: Tensor, z: Tensor, at: Int[Tensor, " row"] | Bool[Tensor, "row position"]
+        self, gate: Tensor, z: Tensor, at: Int[Tensor, " row"] | Bool[Tensor, "row position"] | slice
     ) -> Float[Tensor, "row position head 1"]:
-        """Ones but at the wanted positions of each row."""
+        """Ones but at the chosen positions of each row."""
+        if isinstance(at, slice):
+            mask = self._sliced(at, z).to(z.device)
+            return torch.where(mask[..., None, None], gate, torch.ones_like(gate))
         if at.ndim == 2:
             mask = self._mask(at, z).to(z.device)
             return torch.where(mask[..., None, None], gate, torch.ones_like(gate))
@@ -144,9 +164,9 @@ class _Gated(nn.Module):
                 f"gates at one position of each of {len(at)} rows, but a batch of shape {list(z.shape[:-1])}."
             )
         past = self._past()
-        if self.values.furthest >= past + z.shape[1] and not self.values.cached:
+        if self.values.last_position >= past + z.shape[1] and not self.values.cached:
             raise GateError(
-                f"gates at position {self.values.furthest}, but a text of {z.shape[1]} tokens (positions "
+                f"gates at position {self.values.last_position}, but a text of {z.shape[1]} tokens (positions "
                 "count from 0; to reach tokens of later passes, pass use_cache=True or a cache)."
             )
         positions = past + torch.arange(z.shape[1], device=z.device)
@@ -160,6 +180,19 @@ class _Gated(nn.Module):
                 "transformers model itself, uncompiled, not one of its layers."
             )
         return self.values.past
+
+    def _sliced(self, at: slice, z: Tensor) -> Bool[Tensor, "1 new_position"]:
+        """The mask of a slice for the tokens of this pass; it does not reach tokens that are generated later."""
+        if z.ndim != 3:
+            raise GateError(f"gates at positions, but a batch of shape {list(z.shape[:-1])}.")
+        past, new = self._past(), z.shape[1]
+        if past == 0:
+            self.values.text_length = new
+        chosen = torch.zeros(1, max(self.values.text_length, past + new), dtype=torch.bool)
+        chosen[:, range(*at.indices(self.values.text_length))] = True
+        if not chosen.any():
+            raise GateError(f"positions {_slice_text(at)}, but a text of {self.values.text_length} tokens.")
+        return chosen[:, past : past + new]
 
     def _mask(self, at: Bool[Tensor, "row position"], z: Tensor) -> Bool[Tensor, "row new_position"]:
         """The mask for the tokens of this pass. Tokens behind it, which come with a cache, are not gated."""
@@ -185,12 +218,14 @@ class _Gated(nn.Module):
             exceeds = z.ndim != 3 or past + z.shape[1] > positions
             if exceeds or (not self.values.cached and z.shape[1] != positions):
                 raise GateError(
-                    f"'toward' of layer {self.layer} has {positions} positions, but this pass has positions "
+                    f"the replacement in layer {self.layer} has {positions} positions, but this pass has positions "
                     f"{past} to {past + z.shape[-2] - 1}."
                 )
             instead = instead[:, past : past + z.shape[1]]
         if rows not in (1, z.shape[0]):
-            raise GateError(f"'toward' of layer {self.layer} has {rows} rows, but a batch of {z.shape[0]}.")
+            raise GateError(
+                f"the replacement in layer {self.layer} has {rows} rows, but a batch of {z.shape[0]}."
+            )
         return instead
 
     def _count(self) -> None:
@@ -302,18 +337,23 @@ class Gating:
         """A copy gates the copied model, with stand-ins of its own."""
         return Gating, self._made_of
 
-    def __call__(self, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
+    def __call__(
+        self, values: Any, positions: Any = None, replacement: Any = None
+    ) -> AbstractContextManager[None]:
         return self._block(
             self._checked(values),
-            None if at is None else self._checked_positions(at),
-            {} if toward is None else self._checked_stand_ins(toward),
+            None if positions is None else self._checked_positions(positions),
+            {} if replacement is None else self._checked_stand_ins(replacement),
         )
 
     @contextmanager
-    def _block(self, tensor: Tensor, at: Tensor | None, toward: Mapping[int, Tensor]) -> Iterator[None]:
+    def _block(
+        self, tensor: Tensor, positions: Positions, replacement: Mapping[int, Tensor]
+    ) -> Iterator[None]:
         self._require_ungated()
-        self._values.set(tensor, at, toward)
-        hooks = self._watch_cache() if at is not None or any(one.ndim == 3 for one in toward.values()) else []
+        self._values.set(tensor, positions, replacement)
+        needs_past = positions is not None or any(output.ndim == 3 for output in replacement.values())
+        hooks = self._watch_cache() if needs_past else []
         try:
             for parent, child, _, gated in self._places:
                 gated.ran = False
@@ -371,7 +411,12 @@ class Gating:
             if current is not inner:
                 raise GateError(f"{child} was replaced after the model was loaded; load it again.")
 
-    def _checked_positions(self, at: Any) -> Tensor:
+    def _checked_positions(self, at: Any) -> Positions:
+        if isinstance(at, slice):
+            return at
+        if isinstance(at, Integral) and not isinstance(at, bool):
+            index = int(at)
+            return slice(index, index + 1 or None)
         try:
             positions = torch.as_tensor(at)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -380,14 +425,19 @@ class Gating:
             return positions
         whole = not (positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool)
         if positions.ndim != 1 or not whole or (positions < 0).any():
-            raise GateError("positions are whole numbers from 0, one per row (or [row, position] of bools).")
+            raise GateError(
+                "positions are one whole number or a slice for all rows, whole numbers from 0, one per row, or "
+                "[row, position] of bools."
+            )
         return positions
 
-    def _checked_stand_ins(self, toward: Any) -> Mapping[int, Tensor]:
+    def _checked_stand_ins(self, replacement: Any) -> Mapping[int, Tensor]:
         widths = {gated.layer: gated.heads * gated.head_dim for *_, gated in self._places}
-        if not isinstance(toward, Mapping) or not all(isinstance(one, Tensor) for one in toward.values()):
+        if not isinstance(replacement, Mapping) or not all(
+            isinstance(output, Tensor) for output in replacement.values()
+        ):
             raise GateError("what stands in for heads is a mapping from layers to tensors.")
-        for layer, tensor in toward.items():
+        for layer, tensor in replacement.items():
             if layer not in widths:
                 raise GateError(f"layer {layer!r} has no heads to stand in for.")
             if tensor.ndim not in (1, 3) or tensor.shape[-1] != widths[layer]:
@@ -395,7 +445,7 @@ class Gating:
                     f"what stands in for the heads of layer {layer} is [channel] or [row, position, channel] "
                     f"with {widths[layer]} channels, not {list(tensor.shape)}."
                 )
-        return toward
+        return replacement
 
     def _checked(self, values: Any) -> Tensor:
         layers, heads = self._shape

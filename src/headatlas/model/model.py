@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import torch
@@ -14,6 +14,16 @@ from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.activations import head_outputs, observe
+from headatlas.model.labels import (
+    labelled_head_outputs,
+    logit_attribution,
+    next_tokens,
+    patterns,
+    top_tokens,
+)
+from headatlas.model.gate_values import gate_tensor, replacement_outputs
+from headatlas.model.logit_attribution import find_final_norm
+from headatlas.model.texts import Text, token_ids, token_texts
 from headatlas.model.anatomy import Anatomy, Attention
 from headatlas.model.fingerprint import fingerprint
 from headatlas.model.first_tokens import first_tokens
@@ -26,6 +36,10 @@ from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources
 from headatlas.model.weights import ValueOutput, output_slice, read_head, value_slice
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 __all__ = ["SOURCES", "Model", "gates"]
 
@@ -60,6 +74,7 @@ class Model:
         self._sources = Sources(hf, anatomy)
         self._readout = Readout(hf)
         self._norms: dict[int, NormAfter] | None = None
+        self._final_norm: NormAfter | None = None
         #: the tokenizer that was asked, and its answer
         self._first_tokens: tuple[Any, tuple[tuple[int, ...], str]] | None = None
         #: hash of the exact weights when the model was loaded or last measured
@@ -113,7 +128,7 @@ class Model:
                 self.spec, content_hash=fingerprint(self.hf), dtype=str(self.hf.dtype).removeprefix("torch.")
             )
             self._sources = Sources(self.hf, self.anatomy)
-            self._norms = self._first_tokens = None
+            self._norms = self._final_norm = self._first_tokens = None
 
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""
@@ -124,17 +139,78 @@ class Model:
                 self._first_tokens = self.tokenizer, first_tokens(self.hf, self.tokenizer)
         return self._first_tokens[1]
 
-    def gates(self, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
+    def gates(
+        self, values: Any, positions: Any = None, replacement: Any = "zero"
+    ) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
-        if isinstance(values, Mapping):
-            named = {self.spec.require(name): value for name, value in values.items()}
-            values = torch.ones(self.spec.shape)
-            for head, value in named.items():
-                try:
-                    values[head.layer, head.head] = float(value)
-                except (TypeError, ValueError, RuntimeError) as error:
-                    raise GateError(f"the gate of {head} is a number, not {value!r}.") from error
-        return self._gating(values, at, toward)
+        values = gate_tensor(self.spec, values)
+        return self._gating(values, positions, replacement_outputs(self, replacement))
+
+    def patch(
+        self, heads: Any, from_text: Text, positions: Any = None
+    ) -> AbstractContextManager[None]:
+        """Inside the block the outputs of `heads` are those that they have in `from_text`, which is as long in
+        tokens as the texts that the model reads there.
+
+        >>> with model.patch(["L17H2", "L23H4"], "The capital of Spain is"):  # doctest: +SKIP
+        ...     model.next_tokens("The capital of France is")
+        """
+        outputs = self.head_activations(token_ids(self, from_text))
+        return self._gating(gate_tensor(self.spec, heads), positions, outputs)
+
+    def __call__(self, text: Text) -> Float[Tensor, "row position vocabulary"]:
+        """The logits of texts of equal length in tokens (or of token ids), with the first tokens that the model
+        wants. Gates that are in force hold here too."""
+        with torch.no_grad(), self._evaluating():
+            logits: Tensor = self.hf(input_ids=token_ids(self, text), use_cache=False).logits
+        return logits
+
+    def tokens(self, text: Text) -> list[str]:
+        """The tokens of a text as the model reads it, the first tokens that it wants included."""
+        return token_texts(self, token_ids(self, text)[0])
+
+    def next_tokens(self, text: Text, k: int = 10) -> pd.DataFrame:
+        """The `k` most probable next tokens of a text: columns `token` and `probability`."""
+        return next_tokens(self, text, k)
+
+    def patterns(self, text: Text) -> xr.DataArray:
+        """Attention patterns [layer, head, query, key] of a text, or with `row` first of several texts. The
+        coordinates `query_token` and `key_token` hold the tokens; negative positions count from the end."""
+        return patterns(self, text)
+
+    def head_outputs(self, text: Text) -> xr.DataArray:
+        """What the heads put out [position, layer, head, dim], before W_O (TransformerLens: `hook_z`), or with
+        `row` first for several texts. The coordinate `token` holds the tokens. Gates that are in force hold."""
+        return labelled_head_outputs(self, text)
+
+    def logit_attribution(
+        self, text: Text, target: str | int, foil: str | int | None = None, position: int = -1
+    ) -> xr.DataArray:
+        """What each component of the model adds to the logit of `target` after a text, or to its difference
+        from the logit of `foil`: along `component` the heads ("L5H3"), what each layer adds besides ("L5
+        rest": its MLP and biases), "embedding" and "bias". They sum to the logit.
+
+        The final norm is applied as the model applies it at that position.
+        """
+        return logit_attribution(self, text, target, foil, position)
+
+    def top_tokens(
+        self,
+        head: str | tuple[int, int] | Head,
+        token: str | int,
+        k: int = 10,
+        *,
+        norms: str = "published",
+        source: str = "first_mlp",
+        suppressed: bool = False,
+    ) -> pd.DataFrame:
+        """The tokens that a head promotes most (or suppresses most) by its weights when it attends to `token`:
+        columns `token` and `score`.
+
+        `norms="published"` ignores the final norm, as MAPS does; "folded" multiplies by its weights, which is
+        nearer to what the model computes. `source` as in `source_vectors`.
+        """
+        return top_tokens(self, head, token, k, norms=norms, source=source, suppressed=suppressed)
 
     def fixed_gates(self, values: Float[Tensor, "row layer head"]) -> AbstractContextManager[None]:
         """`gates` that do not change inside the block: what compiled blocks need. Not for
@@ -162,7 +238,7 @@ class Model:
             with self._gating.paused(), self._evaluating():
                 self._readout.find_out(ids)
 
-    def observe(
+    def head_activations_at(
         self, ids: Int[Tensor, "row position"], positions: Int[Tensor, " row"]
     ) -> dict[int, tuple[Float[Tensor, "row channel"], Float[Tensor, "row hidden"]]]:
         """layer -> (head outputs, side by side; what the values are made from) at position `positions[row]`
@@ -170,10 +246,11 @@ class Model:
         with eval_mode(self.hf):
             return observe(self.hf, self.anatomy, ids, positions)
 
-    def head_outputs(
+    def head_activations(
         self, ids: Int[Tensor, "row position"]
     ) -> dict[int, Float[Tensor, "row position channel"]]:
-        """layer -> what the heads put out on these texts, side by side."""
+        """layer -> what the heads put out on these texts, side by side, as tensors; `head_outputs` labels
+        them."""
         with eval_mode(self.hf):
             return head_outputs(self.hf, self.anatomy, ids)
 
@@ -205,6 +282,12 @@ class Model:
     def output_weight(self, layer: int, head: int) -> Float[Tensor, "head_dim hidden"]:
         """W_O of one head, as in `value_output`."""
         return output_slice(self.hf, self.attention(layer), head)
+
+    def final_norm(self) -> NormAfter:
+        """The norm before the unembedding."""
+        if self._final_norm is None:
+            self._final_norm = find_final_norm(self.hf, self.anatomy)
+        return self._final_norm
 
     def norm_after(self, layer: int) -> NormAfter | None:
         """The norm between the layer's W_O and the stream, if there is one."""
@@ -252,24 +335,34 @@ class Model:
         return columns_of(output, torch.arange(width_out(output)))
 
 
-def gates(model: Model, values: Any, at: Any = None, toward: Any = None) -> AbstractContextManager[None]:
+def gates(
+    model: Model, values: Any, positions: Any = None, replacement: Any = "zero"
+) -> AbstractContextManager[None]:
     """Gate every head of `model` inside a `with` block.
 
-    `values` is [layer, head] for all rows, or [row, layer, head] with one gate set per row of the
-    batch: a tensor (gradients flow into it), an array or nested lists, of shape `model.spec.shape`;
-    or a mapping from heads to values, all others being one: `{"L5H3": 0}`. A tensor is read at each
-    forward pass, so an optimiser may step inside the block.
+    `values` are one of:
+
+    - [layer, head] for all rows, or [row, layer, head] with one gate set per row of the batch: a tensor
+      (gradients flow into it), an array, nested lists, or a labelled array such as `atlas.gates(task)` without
+      its other dimensions;
+    - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer;
+    - a mapping from heads or layers to values, all others being one: `{"L5H3": 0.5}`.
+
+    A tensor is read at each forward pass, so an optimizer may step inside the block.
 
     Each head's output is multiplied by its value before the output projection: 1 leaves the model as
-    it is, bit for bit, 0 removes the head. Values where the model has no head are ignored. With `at`, one
-    position per row (or [row, position] of bools), they hold there alone. Positions count the tokens of the
-    whole text from 0, padding on the left included, also where a key/value cache holds the first of them
-    (`generate`): `at=[0]` gates the first token of the prompt and no generated one. Tokens behind a mask
-    of bools are not gated.
+    it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
 
-    `toward` is what a closed gate leaves in place of a head's output, instead of nothing: a mapping from
-    layers to [channel] or [row, position, channel] with the heads of the layer side by side (what
-    `Model.head_outputs` gives; its positions count as those of `at`). A gate between 0 and 1 mixes the two.
+    With `positions` they hold there alone: a whole number or a slice for all rows (negative numbers count from
+    the end of the text), one position per row, or [row, position] of bools. Positions count the tokens of the
+    whole text from 0, padding on the left included, also where a key/value cache holds the first of them
+    (`generate`): `positions=0` gates the first token of the prompt, `positions=-1` its last one, and neither a
+    generated one.
+
+    `replacement` is what a closed gate leaves in place of a head's output: "zero", "mean" (the head's mean
+    output in a built-in English text), a text as long in tokens as those that the model reads, what
+    `Model.head_outputs` gives, or a mapping from layers to tensors [channel] or [row, position, channel] with
+    the heads of the layer side by side. A gate between 0 and 1 mixes the two.
 
     Values are rounded to the dtype of the model; those in double precision keep single precision.
 
@@ -279,4 +372,4 @@ def gates(model: Model, values: Any, at: Any = None, toward: Any = None) -> Abst
     """
     if not isinstance(model, Model):
         raise GateError(f"gates takes the Model that load_model gives, not a {type(model).__name__}.")
-    return model.gates(values, at, toward)
+    return model.gates(values, positions, replacement)

@@ -21,7 +21,7 @@ from headatlas.model.probe import eager, random_ids
 from headatlas.model.trace import Trace, trace
 from headatlas.model.weights import norm_gain
 
-__all__ = ["NormAfter", "find_norms"]
+__all__ = ["NormAfter", "find_norms", "norm_after", "norm_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +45,17 @@ def find_norms(hf: PreTrainedModel, anatomy: Anatomy) -> dict[int, NormAfter]:
         seen = trace(hf, random_ids(hf, 2, 6))
     norms = {}
     for found in anatomy.present():
-        name = _norm_after(seen, found.output)
+        name = norm_after(seen, found.output)
         if name is not None:
             written = seen.last(found.output).output
             assert written is not None
-            norm = hf.get_submodule(name)
-            norms[found.layer] = NormAfter(norm_gain(norm, written.shape[-1]), _centres(norm, written))
+            norms[found.layer] = norm_of(hf.get_submodule(name), written)
     return norms
+
+
+def norm_of(module: nn.Module, like: Float[Tensor, "*batch hidden"]) -> NormAfter:
+    """A norm module by what it does to its input; `like` is such an input."""
+    return NormAfter(norm_gain(module, like.shape[-1]), _centres(module, like))
 
 
 def _centres(norm: nn.Module, like: Tensor) -> bool:
@@ -61,7 +65,7 @@ def _centres(norm: nn.Module, like: Tensor) -> bool:
     return bool((moved - plain).abs().max() < 0.05 * plain.abs().max())
 
 
-def _norm_after(seen: Trace, output: str) -> str | None:
+def norm_after(seen: Trace, output: str) -> str | None:
     """The module that is given what the projection wrote, and nothing else, and changes it."""
     written = seen.last(output)
     for call in sorted(seen.calls, key=lambda call: call.start):

@@ -85,7 +85,7 @@ def mean_outputs(model: Model, rows: Sequence[Row]) -> dict[int, Float[Tensor, "
         for batch in table.passes(np.arange(len(rows))[:, None], budget, model.device):
             lengths = torch.from_numpy(table.lengths[batch.members])
             there = torch.arange(batch.ids.shape[1]) < lengths[:, None]
-            for layer, outputs in model.head_outputs(batch.ids).items():
+            for layer, outputs in model.head_activations(batch.ids).items():
                 found = (outputs.double() * there.to(outputs.device)[..., None]).sum((0, 1))
                 sums[layer] = sums[layer] + found if layer in sums else found
         return {layer: (total / int(table.lengths.sum())).float() for layer, total in sums.items()}
@@ -103,7 +103,7 @@ def outputs_of_others(
     shifts = np.array([other.start - row.start for row, other in pairs])[:, None]
     places = np.clip(np.arange(width) + shifts, 0, table.lengths[:, None] - 1)
     ids = torch.from_numpy(table.ids.astype(np.int64)).to(model.device)
-    outputs = model.head_outputs(ids)
+    outputs = model.head_activations(ids)
     return {
         layer: found.gather(
             1, torch.from_numpy(places).to(found.device)[..., None].expand(-1, -1, found.shape[-1])

@@ -22,7 +22,7 @@ def output_norm(model: Any, rows: Any, *, options: NormOptions, seed: int, progr
     layers, heads = model.spec.shape
     norms = np.full((len(rows), layers, heads), np.nan, np.float32)
     for number, row in enumerate(rows):
-        outputs = model.head_outputs(torch.tensor([row.ids], device=model.device))
+        outputs = model.head_activations(torch.tensor([row.ids], device=model.device))
         for layer, values in outputs.items():
             count = model.spec.heads[layer]
             by_head = values[0].detach().float().unflatten(-1, (count, -1))
