@@ -61,7 +61,9 @@ def fit_both(model: Any, rows: list[Any], settings: Any, name: str) -> tuple[lis
     """All fits of all seeds, the seconds and the tokens that they took."""
     import torch
 
-    from headatlas.method import GateFit, Pressure, RowTable, random_starts
+    from headatlas.method.engine.gate_fit import GateFit, random_starts
+    from headatlas.method.engine.objective import Pressure
+    from headatlas.method.engine.rows import RowTable
 
     table, seeds, tokens = RowTable(rows), range(settings.seeds), 0
 
@@ -85,7 +87,7 @@ def fit(arguments: argparse.Namespace) -> None:
     import torch
 
     from headatlas import load_model
-    from headatlas.method import resolve
+    from headatlas.method.gating import resolve
 
     train, test, content_hash = read_rows(Path(arguments.rows), arguments.task)
     model = load_model(arguments.model, dtype="fast", check=False)
@@ -149,7 +151,7 @@ def write_run(out: Path, facts: dict[str, Any], results: list[Any]) -> None:
 
 def held_out(model: Any, rows: list[Any], results: list[Any], draws: int = 3) -> dict[str, Any]:
     """NLL on held-out rows: ungated, gated, with only the kept heads, with random sets of that size."""
-    from headatlas.method import evaluate
+    from headatlas.method.engine.likelihood import evaluate
 
     def nll(gates: np.ndarray | None) -> float:
         return evaluate(model, rows, gates, budget).mean_nll

@@ -145,7 +145,7 @@ def rows_of(before: dict[str, Any], findings: list[dict[str, Any]]) -> list[list
 
 def integrated_rows(before: dict[str, Any], atlas: Any) -> list[list[str]]:
     """Integrated gradients: the sum over heads beside the difference that it should be."""
-    from headatlas.atlas import COMPLETE
+    from headatlas.atlas.effect_summary import COMPLETE
 
     method, rows = "attribute-integrated", []
     for task in atlas.tasks:

@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from headatlas.method import PRESETS, Batch, GateFit, GatingSettings, Pressure, RowTable, random_starts
+from headatlas.method import GatingSettings
 from headatlas.method.engine.block_compiler import BlockCompiler
 from headatlas.method.engine.determinism import fit_conditions
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.objective import Batch, Pressure
+from headatlas.method.engine.rows import RowTable
+from headatlas.method.gating import PRESETS
 from headatlas.task import Row
 
 __all__ = ["SameRows", "authors", "ours", "schedule", "set_way", "update_of"]

@@ -26,8 +26,8 @@ from timing import about, ceiling, interleaved, median_ratio, where_time_goes
 from torch.nn import functional
 
 from headatlas import load_model, load_task
-from headatlas.method import PRESETS
 from headatlas.method.engine.block_compiler import BlockCompiler
+from headatlas.method.gating import PRESETS
 from headatlas.run.prepare import read_rows
 from headatlas.task import Row
 

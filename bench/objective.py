@@ -80,7 +80,7 @@ def limited(fits: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def measure(arguments: argparse.Namespace) -> None:
     from headatlas import load_model
     from headatlas.atlas import SHARES
-    from headatlas.method import evaluate_sets, kept_only
+    from headatlas.method.engine.likelihood import evaluate_sets, kept_only
 
     rows, content_hash = held_out(arguments.rows, arguments.task)
     model = load_model(arguments.model, dtype="fast", check=False)

@@ -68,8 +68,8 @@ def speed(model: Any) -> dict[str, Any]:
     """All heads with the product code, then both ways in turn on the heads of some layers."""
     import torch
 
-    from headatlas.method import Writer, choose_k, relation_scores, relations_for
-    from headatlas.method.relation.scorer import static_scores
+    from headatlas.method import relation_scores
+    from headatlas.method.relation.scorer import Writer, choose_k, relations_for, static_scores
     from headatlas.task import builtin_relations
 
     found = [one for one in relations_for(model, builtin_relations()) if one.measurable]
@@ -127,8 +127,10 @@ def measure(arguments: argparse.Namespace) -> None:
     import torch
 
     from headatlas import load_model
-    from headatlas.method import causal_check, dynamic_scores, relation_scores, relations_for
-    from headatlas.method.relation.causal_check import accuracy, questions
+    from headatlas.method import relation_scores
+    from headatlas.method.relation.causal_check import accuracy, causal_check, questions
+    from headatlas.method.relation.scorer import Writer, relations_for
+    from headatlas.method.relation.scores import scores_in_texts
     from headatlas.task import builtin_relations
 
     model = load_model(arguments.model, dtype="float32", check=False)
@@ -142,9 +144,11 @@ def measure(arguments: argparse.Namespace) -> None:
         "relations": [],
         "checks": [],
     }
-    dynamic = dynamic_scores(model)
+    found = relations_for(model, builtin_relations())
+    with model.measuring():
+        dynamic = scores_in_texts(Writer(model), found)
     facts["agreement"] = agreement(static, dynamic)
-    tokens = {one.name: one for one in relations_for(model, builtin_relations())}
+    tokens = {one.name: one for one in found}
     for name in static.relation.values:
         one = static.sel(relation=name)
         best: dict[str, Any] = {}
@@ -172,8 +176,7 @@ def shuffled(model: Any, relation: Any, about: dict[str, Any], head: str, static
     from dataclasses import replace
 
     from headatlas.core import Head
-    from headatlas.method import Writer
-    from headatlas.method.relation.scorer import static_scores
+    from headatlas.method.relation.scorer import Writer, static_scores
 
     if about["kind"] != "static":
         return None

@@ -22,8 +22,7 @@ from shapes import SHAPES, random_model
 from timing import about, ceiling, interleaved
 
 from headatlas import load_model
-from headatlas.method import Writer
-from headatlas.method.relation.scorer import static_scores
+from headatlas.method.relation.scorer import Writer, static_scores
 from headatlas.task import PairTokens
 
 SHAPE, RELATIONS, PAIRS, K = "Llama-3.1-8B", 20, 3088, 25

@@ -195,7 +195,7 @@ def methods(atlas: Any) -> list[str]:
 
 def comparison(atlas: Any, joined: list[dict[str, Any]]) -> list[str]:
     """Where gating leads and where it does not, by intervals of the differences."""
-    from headatlas.atlas import COMPLETE
+    from headatlas.atlas.effect_summary import COMPLETE
 
     lines = []
     for figure in ("sufficiency", "necessity"):
@@ -238,7 +238,7 @@ def comparison(atlas: Any, joined: list[dict[str, Any]]) -> list[str]:
 
 
 def _is_converged(atlas: Any, task: str, method: str) -> bool:
-    from headatlas.atlas import COMPLETE
+    from headatlas.atlas.effect_summary import COMPLETE
 
     error = atlas.completeness_error(task, method) if (task, method) in atlas.effect_maps else None
     return error is None or error <= COMPLETE
@@ -286,7 +286,8 @@ def held_out(atlas: Any) -> list[str]:
 
 
 def by_seeds_table(atlas: Any) -> list[str]:
-    from headatlas.atlas import by_seeds, half_overlap
+    from headatlas.atlas import by_seeds
+    from headatlas.atlas.stability import half_overlap
 
     lines = []
     for task in TASKS:

@@ -26,7 +26,10 @@ from timing import about
 from agreement import read_rows
 from headatlas import load_model
 from headatlas.atlas.roles import role_scores, roles_of
-from headatlas.method import GateFit, Pressure, RowTable, random_starts, resolve
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.objective import Pressure
+from headatlas.method.engine.rows import RowTable
+from headatlas.method.gating import resolve
 
 #: seeds that are fitted together (0: all) where a way does not say otherwise
 ALL_SEEDS = 0

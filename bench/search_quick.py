@@ -70,7 +70,8 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 def settings_of(variant: dict[str, Any], task: str, seeds: int) -> Any:
-    from headatlas.method import GatingSettings, Stage
+    from headatlas.method import GatingSettings
+    from headatlas.method.gating import Stage
 
     rate = variant.get("rate", (0.5, 0.15))
     return GatingSettings(

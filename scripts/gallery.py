@@ -64,7 +64,9 @@ def fit(arguments: argparse.Namespace) -> None:
 
 def reopen(arguments: argparse.Namespace) -> None:
     from headatlas import open_atlas
-    from headatlas.atlas import COMPLETE, EffectMap, record_folder, unpack_atlas
+    from headatlas.atlas import EffectMap, unpack_atlas
+    from headatlas.atlas.effect_summary import COMPLETE
+    from headatlas.atlas.record import record_folder
 
     root = unpack_atlas(PACKED, arguments.out)
     atlas = open_atlas(root)
@@ -153,7 +155,7 @@ def _against_best(atlas: Atlas, figure: str) -> str:
 
 
 def _is_converged(atlas: Atlas, task: str, method: str) -> bool:
-    from headatlas.atlas import COMPLETE
+    from headatlas.atlas.effect_summary import COMPLETE
 
     error = atlas.completeness_error(task, method) if (task, method) in atlas.effect_maps else None
     return error is None or error <= COMPLETE

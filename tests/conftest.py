@@ -36,8 +36,8 @@ MAY_SKIP_IN_CI = {
         ),
         "CI has no GPU",
     ),
-    "tests/faults/test_store.py::test_a_really_full_disk": "needs a root that may mount",
-    "tests/faults/test_store.py::test_a_read_only_folder": "as root: needs one that may mount",
+    "tests/atlas/test_store.py::test_a_really_full_disk": "needs a root that may mount",
+    "tests/atlas/test_store.py::test_a_read_only_folder": "as root: needs one that may mount",
     "tests/model/test_gates.py::test_compiled_to_machine_code": "needs a C++ compiler and no spaces in paths",
 }
 

@@ -22,8 +22,9 @@ from headatlas.atlas import (
 from headatlas.atlas.table import write_table
 from headatlas.core import UnknownNameError
 from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
-from headatlas.page import payload_of, write_page
+from headatlas.page import write_page
 from headatlas.page.notebook import atlas_html, card_html
+from headatlas.page.payload import payload_of
 from support.atlases import atlas_of, spec_of
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headatlas.atlas import compare_atlases, comparison, roles_of
-from headatlas.atlas.comparison import _Agreement, _by_depth, _by_heads
+from headatlas.atlas import compare_atlases, comparison
+from headatlas.atlas.comparison import SeedAgreement, correlation_by_depth, correlation_by_heads
+from headatlas.atlas.roles import roles_of
 from headatlas.atlas.statistics import layer_correlation_interval, permutation_p
 from support.calibration import DRAWS, assert_covers, assert_rejects, covers
 from support.null_atlases import EVEN, LARGE, RAGGED, null_atlas, null_maps, null_score_arrays
@@ -41,7 +42,7 @@ def test_correlation_of_the_same_shape(shape, have_layers_in_common):
             null_score_arrays(rng, shape, 3, layer_effects=layer_effects)["facilitation"].mean(axis=0)
             for _ in range(2)
         ]
-        p_values.append(_by_heads(*maps)[1])
+        p_values.append(correlation_by_heads(*maps)[1])
     assert_rejects({f"{len(shape)} layers, {'common' if have_layers_in_common else 'independent'}": p_values})
 
 
@@ -64,7 +65,7 @@ def test_correlation_of_different_shapes(shapes, score):
     p_values = []
     for _ in range(DRAWS):
         maps = [null_score_arrays(rng, shape, 3)[score].mean(axis=0) for shape in shapes]
-        p_values.append(_by_depth(*maps)[1])
+        p_values.append(correlation_by_depth(*maps)[1])
     assert_rejects({f"{len(shapes[0])} and {len(shapes[1])} layers, {score}": p_values})
 
 
@@ -116,7 +117,7 @@ def test_verdict(shape, here, there, same_numbers):
         numbers = [*range(here), *(range(there) if same_numbers else range(here, here + there))]
         labelled = {name: (("seed", "layer", "head"), values) for name, values in scores.items()}
         roles = roles_of(xr.Dataset(labelled, coords={"seed": numbers}))
-        p_values.append(_Agreement(roles.isel(seed=slice(here)), roles.isel(seed=slice(here, None))).p)
+        p_values.append(SeedAgreement(roles.isel(seed=slice(here)), roles.isel(seed=slice(here, None))).p)
     numbered = "same numbers" if same_numbers else "other numbers"
     assert_rejects({f"verdict, {here} and {there} seeds, {numbered}": p_values})
 
@@ -127,12 +128,12 @@ def test_parts_are_those_of_a_comparison():
     one, other = (null_atlas(rng, EVEN, seeds=4, first_seed=first, relations={}) for first in (0, 4))
     found = compare_atlases(one, other, "first")
     maps = [atlas.scores("first").mean("seed")["facilitation"].values for atlas in (one, other)]
-    assert (found.correlation["facilitation"], found.p["facilitation"]) == _by_heads(*maps)
+    assert (found.correlation["facilitation"], found.p["facilitation"]) == correlation_by_heads(*maps)
     layers, heads = np.nonzero(~np.isnan(maps[0]))
     interval = layer_correlation_interval(*(values[layers, heads] for values in maps), layers)
     assert found.correlation["facilitation"] == interval
-    assert found.verdict_p == _Agreement(*(atlas.roles("first") for atlas in (one, other))).p
+    assert found.verdict_p == SeedAgreement(*(atlas.roles("first") for atlas in (one, other))).p
     small = null_atlas(rng, (4,) * 6, relations={})
     depth = compare_atlases(one, small, "first")
     values = small.scores("first").mean("seed")["facilitation"].values
-    assert depth.p["facilitation"] == _by_depth(maps[0], values)[1]
+    assert depth.p["facilitation"] == correlation_by_depth(maps[0], values)[1]

@@ -23,8 +23,8 @@ from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.effect_summary import pool_effects
 from headatlas.atlas.interval import jackknife, t_interval
 from headatlas.core import THRESHOLD
-from headatlas.export.engine.checkpoint_writer import _nll_change
-from headatlas.run.prepare import _group_error
+from headatlas.export.engine.checkpoint_writer import nll_change
+from headatlas.run.prepare import group_error
 from support.atlases import spec_of
 from support.calibration import DRAWS, assert_covers, covers
 from support.null_atlases import EVEN, LARGE, RAGGED, null_item_effects, null_score_arrays
@@ -113,7 +113,7 @@ def test_means_over_groups(sizes):
         gain = held_out_summary(baseline, {"retain": [{"held_out_nll": after}]})["gain"]["retain"]
         hits["gain"].append(covers(gain, 0.2))
     outcomes = (SimpleNamespace(nll=torch.from_numpy(losses)) for losses in (before, after))
-    change = _nll_change(*outcomes, SimpleNamespace(groups=groups.tolist()))
+    change = nll_change(*outcomes, SimpleNamespace(groups=groups.tolist()))
     assert (-change.mean, -change.high, -change.low) == pytest.approx((gain.mean, gain.low, gain.high))
     assert_covers(hits)
 
@@ -151,7 +151,7 @@ def test_errors_of_effects(sizes):
         half = half_width(clustered_error(values, groups), groups)
         hits["effects"].extend((np.abs(values.mean(axis=0)) <= half).ravel().tolist())
         for gains in values.reshape(len(groups), -1).T:
-            half = half_width(_group_error(gains, groups.tolist()), groups)
+            half = half_width(group_error(gains, groups.tolist()), groups)
             hits["gain over chance"].append(abs(gains.mean()) <= half)
     assert_covers(hits)
 
@@ -273,7 +273,7 @@ def test_a_model_at_chance_is_called_so(sizes):
     for _ in range(2 * DRAWS):
         gains = grouped_losses(rng, groups) - grouped_losses(rng, groups)
         figures = {"nll": 2.0, "chance_nll": 2.0, "accuracy": 0.5, "groups": groups.tolist()}
-        figures["gain_error"] = _group_error(gains, groups.tolist())
+        figures["gain_error"] = group_error(gains, groups.tolist())
         better, worse = (chance_doubt({**figures, "gain": sign * gains.mean()}) is None for sign in (1, -1))
         is_doubted.append(not (better or worse))
         is_clear.append(better)

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from headatlas import HeadatlasError, load_model
-from headatlas.model import EMBEDDED, embedded
-from headatlas.model.embedded import Embedded, is_sound
+from headatlas.model import embedded
+from headatlas.model.embedded import EMBEDDED, Embedded, is_sound
 from headatlas.model.gguf import read_gguf
 from support.tiny_gguf import write_tiny_gguf
 

@@ -16,16 +16,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from headatlas import AtlasError, HeadatlasError, TaskError, load_task, open_atlas
-from headatlas.atlas import (
-    Run,
-    ScoreMap,
-    Store,
-    atlases_in,
-    import_table,
-    is_sound_file,
-    reading_words,
-    unpack_atlas,
-)
+from headatlas.atlas import Run, ScoreMap, Store, atlases_in, import_table, reading_words, unpack_atlas
+from headatlas.atlas.store import is_sound_file
 from headatlas.core import escape_unprintable, parse_json
 from support.atlases import contrast_atlas, spec_of
 from support.small_run import small_model, small_run, write_task

@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,6 @@ from safetensors.numpy import save
 
 from headatlas import HeadatlasError, load_relation, load_task, open_atlas
 from headatlas.atlas import EffectMap, Run, ScoreMap, Store, find, import_table, pack_atlas, unpack_atlas
-from headatlas.atlas.store import _digest
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
 from support.atlases import fit_of, spec_of
@@ -288,9 +288,17 @@ def contents(file: Path):
     return about, arrays
 
 
+def digest(arrays) -> str:
+    """The hash that an atlas keeps of the arrays of a file."""
+    found = sha256()
+    for name in sorted(arrays):
+        found.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode() + arrays[name].tobytes())
+    return found.hexdigest()
+
+
 def write_contents(file: Path, about, arrays) -> None:
     arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    words = {**about, "digest": _digest(arrays)} if isinstance(about, dict) else about
+    words = {**about, "digest": digest(arrays)} if isinstance(about, dict) else about
     file.write_bytes(save(arrays, metadata={"headatlas": json.dumps(words)}))
 
 

@@ -19,8 +19,10 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.atlas import role_scores, roles_of
-from headatlas.method import GatingSettings, Stage, evaluate, relation_scores
+from headatlas.atlas.roles import role_scores, roles_of
+from headatlas.method import GatingSettings, relation_scores
+from headatlas.method.engine.likelihood import evaluate
+from headatlas.method.gating import Stage
 from headatlas.task import Relation
 from support.fitting import fitted_gates
 from support.induction import (

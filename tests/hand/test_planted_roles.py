@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas.atlas import role_scores, roles_of
-from headatlas.method import GatingSettings, Stage, evaluate
+from headatlas.atlas.roles import role_scores, roles_of
+from headatlas.method import GatingSettings
+from headatlas.method.engine.likelihood import evaluate
+from headatlas.method.gating import Stage
 from support.fitting import fitted_gates
 from support.planted import planted_model, planted_rows
 

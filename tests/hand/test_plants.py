@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from headatlas.atlas import role_scores, roles_of
-from headatlas.method import evaluate
+from headatlas.atlas.roles import role_scores, roles_of
+from headatlas.method.engine.likelihood import evaluate
 from support.fitting import fitted_gates
 from support.plant_scores import (
     CLEAR,

@@ -10,17 +10,7 @@ import xarray as xr
 from scipy import stats
 
 from headatlas import AtlasError, RequestError
-from headatlas.atlas import (
-    Atlas,
-    Report,
-    Validation,
-    by_seeds,
-    doubts,
-    find,
-    half_overlap,
-    validation_name,
-)
-from headatlas.atlas import retest as retested
+from headatlas.atlas import Atlas, Validation, by_seeds, doubts, find, validation_name
 from headatlas.atlas.finding.published import (
     PUBLISHED_DATA,
     PUBLISHED_RELATIONS,
@@ -30,6 +20,9 @@ from headatlas.atlas.finding.published import (
     has_papers_data,
 )
 from headatlas.atlas.record import EffectMap, Run, ScoreMap
+from headatlas.atlas.report import Report
+from headatlas.atlas.stability import half_overlap
+from headatlas.atlas.stability import retest as retested
 from headatlas.task import builtin_relations, load_relation, load_task
 from support.atlases import atlas_of, spec_of
 

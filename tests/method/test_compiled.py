@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from headatlas import load_model
-from headatlas.method import GateFit
 from headatlas.method.engine.block_compiler import BlockCompiler, is_compiler_error
 from headatlas.method.engine.determinism import fit_conditions
+from headatlas.method.engine.gate_fit import GateFit
 from method.test_gating import Failing, free, rows_of
 from support.tiny import build_tiny
 

@@ -13,21 +13,13 @@ from hypothesis import strategies as st
 
 from headatlas import GateError, Head, RequestError, gates, load_model
 from headatlas.core import FitError, UnknownNameError
-from headatlas.method import (
-    ablate,
-    attribute,
-    choose_corruption,
-    evaluate,
-    evaluate_sets,
-    integrate,
-    mediate,
-)
 from headatlas.method.engine import attribute as attribution
 from headatlas.method.engine import determinism
 from headatlas.method.engine import head_effects as effects
-from headatlas.method.engine.ablate import STAND_INS, mean_outputs, partners
-from headatlas.method.engine.attribute import _Points
-from headatlas.method.engine.mediate import corrupted_rows
+from headatlas.method.engine.ablate import STAND_INS, ablate, mean_outputs, partners
+from headatlas.method.engine.attribute import _Points, attribute, integrate
+from headatlas.method.engine.likelihood import evaluate, evaluate_sets
+from headatlas.method.engine.mediate import choose_corruption, corrupted_rows, mediate
 from headatlas.method.relation.causal_check import accuracy
 from headatlas.task import Row
 from support.heads import LAYOUTS, model_of

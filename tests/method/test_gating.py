@@ -9,21 +9,13 @@ import pytest
 import torch
 
 from headatlas import FitError, gates, load_model
-from headatlas.method import (
-    Batch,
-    Contrast,
-    GateFit,
-    GatingSettings,
-    Pressure,
-    RowTable,
-    Stage,
-    Stream,
-    draw,
-    evaluate,
-    random_starts,
-)
-from headatlas.method.engine.likelihood import row_nll
+from headatlas.method import GatingSettings
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.likelihood import evaluate, row_nll
 from headatlas.method.engine.memory import token_budget, usable_bytes
+from headatlas.method.engine.objective import Batch, Contrast, Pressure
+from headatlas.method.engine.rows import RowTable, Stream, draw
+from headatlas.method.gating import Stage
 from headatlas.task import Row
 from support.planted import planted_model, planted_rows
 from support.tiny import build_tiny, sample_ids

@@ -11,9 +11,9 @@ import torch
 from transformers import masking_utils
 
 from headatlas import load_model
-from headatlas.method import RowTable
 from headatlas.method.engine import recorder as module
 from headatlas.method.engine.recorder import Recorder
+from headatlas.method.engine.rows import RowTable
 from method.test_gating import rows_of
 from support.tiny import build_tiny
 

@@ -1,4 +1,4 @@
-"""`relation_scores` and `dynamic_scores`: which pairs are scored how, and scores in texts by hand."""
+"""`relation_scores` and `scores_in_texts`: which pairs are scored how, and scores in texts by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 from torch.nn import functional
 
 from headatlas import RequestError, UnknownNameError, gates, load_model
-from headatlas.method import TEMPLATES, choose_k, dynamic_scores, relation_scores, relations_for
-from headatlas.method.relation.in_text import text_scores
-from headatlas.method.relation.scorer import Writer, sampled
+from headatlas.method import relation_scores
+from headatlas.method.relation.in_text import TEMPLATES, text_scores
+from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled
+from headatlas.method.relation.scores import scores_in_texts
 from headatlas.task import Relation
 from support.planted import word_tokenizer
 from support.relations import WORDS, by_helpers, clear_pairs, relation_of, shares, words
@@ -30,6 +31,11 @@ def random_pairs(count, width=1, seed=0):
     """Different sources of `width` words, and a target."""
     chance = np.random.default_rng(seed)
     return sorted({tuple(int(word) for word in chance.integers(0, WORDS, width + 1)) for _ in range(count)})
+
+
+def in_texts(model, relations, **options):
+    with model.measuring():
+        return scores_in_texts(Writer(model), relations_for(model, relations), **options)
 
 
 # Texts, by hand
@@ -161,11 +167,11 @@ def test_scores_in_texts(name, first, monkeypatch):
     places = clear(np.concatenate(every), pairs)
     relation = relation_of("r", [pairs[place] for place in places])
     for k in (1, 20, 100):
-        found = dynamic_scores(model, relation, k=k, templates=templates)
+        found = in_texts(model, relation, k=k, templates=templates)
         for kind, numbers in by_kind.items():
             each = [shares_of(one, pairs, places, k) for one in numbers]
             np.testing.assert_array_equal(found[kind].values[0], np.mean(each, axis=0).astype(np.float32))
-            alone = dynamic_scores(model, relation, k=k, templates=templates[1:])[kind]
+            alone = in_texts(model, relation, k=k, templates=templates[1:])[kind]
             np.testing.assert_array_equal(alone.values[0], each[1].astype(np.float32))
             assert np.std(each[0]) > 0
             assert found[kind].k.values.tolist() == [k] and found[kind].pairs.values.tolist() == [len(places)]
@@ -294,7 +300,7 @@ def test_progress_is_told(llama):
 def test_at_most_so_many_pairs_in_texts(llama):
     relation = relation_of("r", random_pairs(400, 2))
     many = len(relation.pairs)
-    found = dynamic_scores(llama, relation, k=30, most=50, templates=TEMPLATES[:1])
+    found = in_texts(llama, relation, k=30, most=50, templates=TEMPLATES[:1])
     assert 34 <= found["forced"].pairs.item() <= 50
     assert found["forced"].pairs.item() == len(range(0, many, -(-many // 50)))
     assert relation_scores(llama, relation, k=30).pairs.item() == len(range(0, many, -(-many // 100)))
@@ -302,13 +308,13 @@ def test_at_most_so_many_pairs_in_texts(llama):
 
 def test_relations_that_are_too_short_are_left_out_of_texts(llama):
     long, short = relation_of("long", random_pairs(40)), relation_of("short", random_pairs(9))
-    found = dynamic_scores(llama, [short, long], k=20, templates=["w1"])
+    found = in_texts(llama, [short, long], k=20, templates=["w1"])
     for scores in found.values():
         assert scores.relation.values.tolist() == ["long"]
 
 
 def test_texts_with_nothing_to_score(llama):
-    found = dynamic_scores(llama, relation_of("short", random_pairs(9)))
+    found = in_texts(llama, relation_of("short", random_pairs(9)))
     for scores in found.values():
         assert scores.sizes["relation"] == 0 and scores.shape[1:] == (2, 3, 4)
 
@@ -334,7 +340,7 @@ def test_k_lies_inside_the_vocabulary(llama, k):
         with pytest.raises(RequestError, match=f"k is {k}; it lies between 1 and 159 here"):
             relation_scores(llama, relation, k=asked)
         with pytest.raises(RequestError, match="between 1 and 159"):
-            dynamic_scores(llama, relation, k=asked)
+            in_texts(llama, relation, k=asked)
 
 
 @pytest.mark.parametrize("kind", ["static", "texts"])
@@ -344,7 +350,7 @@ def test_weights_that_changed_in_memory_give_other_scores(kind):
     def scores(model):
         if kind == "static":
             return relation_scores(model, relation, k=20, source="embedding").values
-        return dynamic_scores(model, relation, k=20)["forced"].values
+        return in_texts(model, relation, k=20)["forced"].values
 
     relation = relation_of("r", random_pairs(60))
     hf = build_tiny("gemma2")
@@ -416,7 +422,7 @@ def test_a_k_for_a_relation_that_is_not_there(llama):
 def test_when_memory_runs_out_texts_are_read_in_smaller_passes(monkeypatch):
     model = load_model(build_tiny("llama"), tokenizer=word_tokenizer(100), check=False)
     relation = Relation("next", "other", [(f"w{number}", f"w{number + 1}") for number in range(60)])
-    wanted, plain, sizes = dynamic_scores(model, relation), model.observe, []
+    wanted, plain, sizes = in_texts(model, relation), model.observe, []
 
     def tight(ids, positions):
         sizes.append(ids.numel())
@@ -425,7 +431,7 @@ def test_when_memory_runs_out_texts_are_read_in_smaller_passes(monkeypatch):
         return plain(ids, positions)
 
     monkeypatch.setattr(model, "observe", tight)
-    given = dynamic_scores(model, relation)
+    given = in_texts(model, relation)
     assert max(sizes) > 60 >= min(sizes)
     for kind in wanted:
         np.testing.assert_allclose(given[kind].values, wanted[kind].values, atol=1e-6)

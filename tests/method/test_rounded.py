@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headatlas import load_model
-from headatlas.method import RowTable, row_nll
+from headatlas.method.engine.likelihood import row_nll
 from headatlas.method.engine.pass_runner import passes_per_update
-from headatlas.method.engine.rows import draw, round_up
+from headatlas.method.engine.rows import RowTable, draw, round_up
 from method.test_gating import free, pressed, rows_of
 from support.tiny import build_tiny
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from headatlas import load_model
-from headatlas.method import Writer, salient_operations
+from headatlas.method.relation.salient import salient_operations
+from headatlas.method.relation.scorer import Writer
 from support.relations import words
 from support.tiny import build_tiny
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headatlas import RequestError, UnknownNameError
-from headatlas.method import PRESETS, Stage, resolve
+from headatlas.method.gating import PRESETS, Stage, resolve
 
 
 def test_paper_is_the_published_schedule():

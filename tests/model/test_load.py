@@ -23,7 +23,7 @@ from headatlas import (
     gates,
     load_model,
 )
-from headatlas.model import EMBEDDED
+from headatlas.model.embedded import EMBEDDED
 from support.hub import COMMIT, hub
 from support.tiny import build_tiny, sample_ids
 from support.tiny_gguf import write_tiny_gguf

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from headatlas import HeadatlasError, ModelSourceError, gates, load_model
-from headatlas.model import EMBEDDED
-from headatlas.model.embedded import is_sound
+from headatlas.model.embedded import EMBEDDED, is_sound
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from headatlas.atlas import import_table
-from headatlas.page import payload_of, write_page
+from headatlas.page import write_page
+from headatlas.page.payload import payload_of
 from page.test_payload import numbers
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from headatlas.atlas import category_words
 from headatlas.figure import PALETTES
-from headatlas.page import payload_of
+from headatlas.page.payload import payload_of
 from page.building import WEB, npm
 from page.test_payload import some_atlas, with_tokens
 

@@ -11,7 +11,8 @@ from playwright.sync_api import expect
 
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import Atlas, EffectMap, Run, ScoreMap
-from headatlas.page import payload_of, write_page
+from headatlas.page import write_page
+from headatlas.page.payload import payload_of
 from page.conftest import PHONE
 from page.test_browser import cell, grid, search, slide, text
 from page.test_payload import some_atlas, with_tokens

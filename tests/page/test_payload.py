@@ -12,7 +12,9 @@ import pytest
 
 from headatlas import AtlasError, RequestError
 from headatlas.atlas import Atlas, Run, ScoreMap, doubts
-from headatlas.page import page_of, payload_of, schema, write_page
+from headatlas.page import write_page
+from headatlas.page.html import page_of
+from headatlas.page.payload import payload_of, schema
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 ODD = [

@@ -7,7 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headatlas.method import GateFit, GatingSettings, Pressure, RowTable, Stage, random_starts
+from headatlas.method import GatingSettings
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.objective import Pressure
+from headatlas.method.engine.rows import RowTable
+from headatlas.method.gating import Stage
 from support.planted import planted_model, planted_rows
 
 

@@ -24,10 +24,11 @@ from headatlas import (
     map_heads,
     open_atlas,
 )
-from headatlas.atlas import Interval, choose_gates
+from headatlas.atlas import Interval
+from headatlas.atlas.selection import choose_gates
 from headatlas.export import Exported, checkpoint, export_model
 from headatlas.export.engine import checkpoint_writer as exporting
-from headatlas.method import Outcome, evaluate
+from headatlas.method.engine.likelihood import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
 from headatlas.run.prepare import read_rows
 from support.atlases import atlas_of, spec_of

@@ -80,7 +80,8 @@ def test_the_atlas_says_how_it_was_made(model, task, tmp_path):
 
 def test_gates_in_the_atlas_give_the_held_out_figures(model, task, tmp_path):
     """The figure that is kept is the one that anyone can measure with the gates that are kept."""
-    from headatlas.method import evaluate, resolve
+    from headatlas.method.engine.likelihood import evaluate
+    from headatlas.method.gating import resolve
     from headatlas.run.prepare import prepare
 
     small_run(model, task, tmp_path / "atlas")

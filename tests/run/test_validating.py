@@ -31,7 +31,9 @@ from headatlas.atlas import SHARES, Store, effect_doubts, find, import_table
 from headatlas.atlas.effect_summary import qualifications
 from headatlas.cli import main
 from headatlas.core import EFFECT_METHODS, Note
-from headatlas.method import ablate, draw, evaluate, evaluate_sets
+from headatlas.method.engine.ablate import ablate
+from headatlas.method.engine.likelihood import evaluate, evaluate_sets
+from headatlas.method.engine.rows import draw
 from headatlas.request import ValidateRequest
 from headatlas.run import map_job
 from headatlas.run.prepare import measure_baseline, read_rows

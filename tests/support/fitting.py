@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import torch
 import xarray as xr
 
-from headatlas.method import GateFit, GatingSettings, Pressure, RowTable, random_starts
+from headatlas.method import GatingSettings
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.objective import Pressure
+from headatlas.method.engine.rows import RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headatlas.atlas import IMPLEMENTS, Atlas, Fit, Run, ScoreMap, role_scores
+from headatlas.atlas import IMPLEMENTS, Atlas, Fit, Run, ScoreMap
 from headatlas.atlas.record import EffectMap, ItemEffects
+from headatlas.atlas.roles import role_scores
 from headatlas.core import DIRECTIONS, FITS
 from support.atlases import spec_of
 

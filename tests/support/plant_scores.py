@@ -13,14 +13,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import rankdata
 
-from headatlas.atlas import role_scores, roles_of
-from headatlas.method import (
-    GatingSettings,
-    Stage,
-    ablate,
-    attribute,
-    integrate,
-)
+from headatlas.atlas.roles import role_scores, roles_of
+from headatlas.method import GatingSettings
+from headatlas.method.engine.ablate import ablate
+from headatlas.method.engine.attribute import attribute, integrate
+from headatlas.method.gating import Stage
 from headatlas.model import Model
 from support.plants import ROLES, Plant
 

@@ -11,7 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from transformers import PreTrainedTokenizerFast
 
 from headatlas import TaskError, UnknownNameError, load_task
-from headatlas.method import scored_pairs
+from headatlas.method.relation.scores import scored_pairs
 from headatlas.task import LEAST_PAIRS, OTHER, Relation, builtin_relations, load_relation, relation_tokens
 from support.planted import word_tokenizer
 

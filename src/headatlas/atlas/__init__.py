@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
-        COMPLETE,
         EffectSummary,
         clustered_error,
         corruptions,
@@ -31,26 +30,23 @@ if TYPE_CHECKING:
         seed_blocks_text,
         validation_doubts,
     )
-    from headatlas.atlas.head_card import HeadCard, RelationOfHead, SalientToken, TaskOfHead
+    from headatlas.atlas.head_card import HeadCard
     from headatlas.atlas.import_summary import ImportSummary, summarize_import
     from headatlas.atlas.imported import (
         imported_effects,
         mean_of_seeds,
         reading_words,
-        relations_of_one_origin,
         seeds_given,
         uneven_seeds,
     )
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
-    from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_folder, record_path
-    from headatlas.atlas.relation_summary import RelationSummary, summarize_relations
-    from headatlas.atlas.report import Report
-    from headatlas.atlas.roles import SCORES, role_scores, roles_of
-    from headatlas.atlas.selection import choose_gates
+    from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_path
+    from headatlas.atlas.relation_summary import RelationSummary
+    from headatlas.atlas.roles import SCORES
     from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
-    from headatlas.atlas.stability import Stability, by_seeds, half_overlap, retest
-    from headatlas.atlas.store import SCHEMA, Store, is_result, is_sound_file, is_work, note_path, work_path
+    from headatlas.atlas.stability import Stability, by_seeds
+    from headatlas.atlas.store import Store, is_result, is_work, note_path, work_path
     from headatlas.atlas.table import write_table
     from headatlas.atlas.table_import import import_table
     from headatlas.atlas.validation import ORDERS, SHARES, Validation, validation_name
@@ -58,10 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
-    "COMPLETE",
     "IMPLEMENTS",
     "ORDERS",
-    "SCHEMA",
     "SCORES",
     "SHARES",
     "THRESHOLD",
@@ -79,23 +73,18 @@ __all__ = [
     "ImportSummary",
     "Interval",
     "ItemEffects",
-    "RelationOfHead",
     "RelationSummary",
-    "Report",
     "Run",
-    "SalientToken",
     "ScoreMap",
     "Stability",
     "Store",
     "Summary",
-    "TaskOfHead",
     "Validation",
     "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
     "chance_doubt",
-    "choose_gates",
     "clustered_error",
     "compare_atlases",
     "contrast_doubts",
@@ -107,11 +96,9 @@ __all__ = [
     "effect_doubts",
     "find",
     "gathering",
-    "half_overlap",
     "import_table",
     "imported_effects",
     "is_result",
-    "is_sound_file",
     "is_work",
     "made_how",
     "mean_of_seeds",
@@ -120,19 +107,13 @@ __all__ = [
     "pack_atlas",
     "put_in_order",
     "reading_words",
-    "record_folder",
     "record_path",
-    "relations_of_one_origin",
     "require_atlas",
-    "retest",
-    "role_scores",
-    "roles_of",
     "seed_blocks_text",
     "seeds_given",
     "shared_tasks",
     "summarize_contrast",
     "summarize_import",
-    "summarize_relations",
     "uneven_seeds",
     "unpack_atlas",
     "upload_atlas",
@@ -142,91 +123,4 @@ __all__ = [
     "write_table",
 ]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "summarize_import": "headatlas.atlas.import_summary",
-        "ImportSummary": "headatlas.atlas.import_summary",
-        "ContrastSeeds": "headatlas.atlas.contrasts",
-        "BINS": "headatlas.atlas.comparison",
-        "COMPLETE": "headatlas.atlas.effect_summary",
-        "IMPLEMENTS": "headatlas.core",
-        "ORDERS": "headatlas.atlas.validation",
-        "SCHEMA": "headatlas.atlas.store",
-        "SCORES": "headatlas.atlas.roles",
-        "SHARES": "headatlas.atlas.validation",
-        "THRESHOLD": "headatlas.core",
-        "TOPICS": "headatlas.atlas.finding",
-        "Atlas": "headatlas.atlas.atlas",
-        "Comparison": "headatlas.atlas.comparison",
-        "ContrastSummary": "headatlas.atlas.contrasts",
-        "Doubt": "headatlas.atlas.finding.doubts",
-        "EffectMap": "headatlas.atlas.record",
-        "EffectSummary": "headatlas.atlas.effect_summary",
-        "Finding": "headatlas.atlas.finding",
-        "Fit": "headatlas.atlas.record",
-        "HeadCard": "headatlas.atlas.head_card",
-        "Interval": "headatlas.atlas.interval",
-        "ItemEffects": "headatlas.atlas.record",
-        "RelationOfHead": "headatlas.atlas.head_card",
-        "RelationSummary": "headatlas.atlas.relation_summary",
-        "Report": "headatlas.atlas.report",
-        "Run": "headatlas.atlas.record",
-        "SalientToken": "headatlas.atlas.head_card",
-        "ScoreMap": "headatlas.atlas.record",
-        "Stability": "headatlas.atlas.stability",
-        "Store": "headatlas.atlas.store",
-        "Summary": "headatlas.atlas.agreement",
-        "TaskOfHead": "headatlas.atlas.head_card",
-        "Validation": "headatlas.atlas.validation",
-        "atlases_in": "headatlas.atlas.atlas",
-        "by_seeds": "headatlas.atlas.stability",
-        "categories": "headatlas.atlas.category",
-        "category_words": "headatlas.atlas.category",
-        "chance_doubt": "headatlas.atlas.finding.doubts",
-        "choose_gates": "headatlas.atlas.selection",
-        "clustered_error": "headatlas.atlas.effect_summary",
-        "compare_atlases": "headatlas.atlas.comparison",
-        "contrast_doubts": "headatlas.atlas.finding.doubts",
-        "contrasts_of": "headatlas.atlas.contrasts",
-        "corruptions": "headatlas.atlas.effect_summary",
-        "describe_corruption": "headatlas.atlas.effect_summary",
-        "doubts": "headatlas.atlas.finding.doubts",
-        "download_atlas": "headatlas.atlas.share",
-        "effect_doubts": "headatlas.atlas.finding.doubts",
-        "find": "headatlas.atlas.finding",
-        "gathering": "headatlas.atlas.merge",
-        "half_overlap": "headatlas.atlas.stability",
-        "import_table": "headatlas.atlas.table_import",
-        "imported_effects": "headatlas.atlas.imported",
-        "is_result": "headatlas.atlas.store",
-        "is_sound_file": "headatlas.atlas.store",
-        "is_work": "headatlas.atlas.store",
-        "made_how": "headatlas.atlas.finding.doubts",
-        "mean_of_seeds": "headatlas.atlas.imported",
-        "note_path": "headatlas.atlas.store",
-        "open_atlas": "headatlas.atlas.atlas",
-        "pack_atlas": "headatlas.atlas.share",
-        "put_in_order": "headatlas.atlas.merge",
-        "reading_words": "headatlas.atlas.imported",
-        "record_folder": "headatlas.atlas.record",
-        "record_path": "headatlas.atlas.record",
-        "relations_of_one_origin": "headatlas.atlas.imported",
-        "require_atlas": "headatlas.atlas.atlas",
-        "retest": "headatlas.atlas.stability",
-        "role_scores": "headatlas.atlas.roles",
-        "roles_of": "headatlas.atlas.roles",
-        "seed_blocks_text": "headatlas.atlas.finding.doubts",
-        "seeds_given": "headatlas.atlas.imported",
-        "shared_tasks": "headatlas.atlas.comparison",
-        "summarize_contrast": "headatlas.atlas.contrasts",
-        "summarize_relations": "headatlas.atlas.relation_summary",
-        "uneven_seeds": "headatlas.atlas.imported",
-        "unpack_atlas": "headatlas.atlas.share",
-        "upload_atlas": "headatlas.atlas.share",
-        "validation_doubts": "headatlas.atlas.finding.doubts",
-        "validation_name": "headatlas.atlas.validation",
-        "work_path": "headatlas.atlas.store",
-        "write_table": "headatlas.atlas.table",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__)

@@ -148,18 +148,7 @@ class Atlas:
         if not len(updates):
             raise AtlasError(imported)
         values = np.stack([one.path for one in fits])
-        layers, heads = self.spec.shape
-        return xr.DataArray(
-            values,
-            dims=["seed", "update", "layer", "head"],
-            coords={
-                "seed": [one.seed for one in fits],
-                "update": updates,
-                "layer": np.arange(layers),
-                "head": np.arange(heads),
-            },
-            name="gate",
-        )
+        return self._labelled(values, seed=seeds, update=updates).rename("gate")
 
     # Effects of single heads, and the order in which a method puts the heads
 

@@ -36,7 +36,16 @@ from headatlas.atlas.statistics import (
 )
 from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
 
-__all__ = ["BINS", "Comparison", "compare_atlases", "depth_profile", "shared_tasks"]
+__all__ = [
+    "BINS",
+    "Comparison",
+    "SeedAgreement",
+    "compare_atlases",
+    "correlation_by_depth",
+    "correlation_by_heads",
+    "depth_profile",
+    "shared_tasks",
+]
 
 #: parts of the depth of a model, from its first layer to its last
 BINS = 10
@@ -127,7 +136,7 @@ def compare_atlases(
         maps = [mean[score].values for mean in means]
         depths = [depth_profile(values) for values in maps]
         profiles[score] = (depths[0].tolist(), depths[1].tolist())
-        compared = _by_heads(*maps) if by_heads else _by_depth(*maps)
+        compared = correlation_by_heads(*maps) if by_heads else correlation_by_depth(*maps)
         correlation[score], p[score] = compared if compared is not None else (None, None)
     names, shared = (one.spec.name, other.spec.name), _shared(one, other, task, there)
     if not by_heads:
@@ -154,7 +163,7 @@ def compare_atlases(
     order = {word: place for place, word in enumerate(ROLE_WORDS)}
     counted = dict(sorted(counted.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]])))
     seeds = [atlas.roles(name, threshold) for atlas, name in zip(atlases, tasks, strict=True)]
-    agreement = _Agreement(*seeds)
+    agreement = SeedAgreement(*seeds)
     here, elsewhere = (atlas.importance(name).values for atlas, name in zip(atlases, tasks, strict=True))
     changed = ranked(np.abs(elsewhere - here))[:_NAMED]
     return Comparison(
@@ -182,7 +191,7 @@ def compare_atlases(
     )
 
 
-def _by_heads(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
+def correlation_by_heads(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
     """Rank correlation over heads with its interval over layers, and the p of heads permuted within layers.
 
     None where a map is the same everywhere.
@@ -198,7 +207,7 @@ def _by_heads(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | 
     return interval, permutation_p(observed, shuffled_correlation(one, other, _within(layers)))
 
 
-def _by_depth(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
+def correlation_by_depth(first: np.ndarray, second: np.ndarray) -> tuple[Interval, float | None] | None:
     """Rank correlation of two depth profiles, and its p with whole layers of the model with fewer layers
     permuted. That model's layers are the observations: a deeper model beside it adds none.
 
@@ -232,7 +241,7 @@ def _can_reach(arrangements: int) -> bool:
     return 2 / arrangements < TEST_LEVEL
 
 
-class _Agreement:
+class SeedAgreement:
     """Shares of heads with the same role in pairs of seeds, within each of two atlases and between them.
 
     Pairs of the same seed number are left out between atlases: such seeds begin at the same gates, and draw

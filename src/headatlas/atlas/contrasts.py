@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,13 +63,8 @@ class ContrastSeeds:
     doubts: tuple[Doubt, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "contrast": self.contrast,
-            "ungated": self.ungated,
-            "gated": self.gated,
-            "heads_shut": self.heads_shut,
-            "doubts": [doubt.to_json() for doubt in self.doubts],
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**values, "doubts": [doubt.to_json() for doubt in self.doubts]}
 
 
 def contrasts_of(atlas: Atlas) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from headatlas.atlas.category import categories, category_words
@@ -37,21 +37,11 @@ class RelationSummary:
     best: dict[str, list[tuple[Head, float]]]
 
     def to_json(self) -> dict[str, Any]:
-        best = {
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        best = values.pop("best")
+        return values | {
             direction: [{"head": str(head), "score": score} for head, score in heads]
-            for direction, heads in self.best.items()
-        }
-        return {
-            "relation": self.relation,
-            "category": self.category,
-            "kind": self.kind,
-            "pairs": self.pairs,
-            "single": self.single,
-            "listed": self.listed,
-            "k": self.k,
-            "source": self.source,
-            "left_out": self.left_out,
-            **best,
+            for direction, heads in best.items()
         }
 
 

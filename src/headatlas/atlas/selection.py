@@ -1,4 +1,4 @@
-"""Which heads to switch off, by role, order or name, and the gates that do it."""
+"""Which heads to switch off, by role or name, and the gates that do it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headatlas.core import ROLES, THRESHOLD, AtlasError, Head, UnknownNameError,
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
 
-__all__ = ["choose_gates", "heads_by_order", "heads_by_role", "heads_off"]
+__all__ = ["choose_gates", "heads_by_role", "heads_off"]
 
 
 def heads_by_role(atlas: Atlas, task: str, role: str, threshold: float = THRESHOLD) -> list[Head]:
@@ -23,11 +23,6 @@ def heads_by_role(atlas: Atlas, task: str, role: str, threshold: float = THRESHO
     scores = atlas.always(task)[SCORES[role]].values
     threshold = require_share("threshold", threshold)
     return [head for head in ranked(scores) if scores[head.layer, head.head] >= threshold]
-
-
-def heads_by_order(atlas: Atlas, task: str, method: str = "gating") -> list[Head]:
-    """All heads that a method measured, those first that the task wants most."""
-    return ranked(atlas.importance(task, method).values)
 
 
 def heads_off(atlas: Atlas, heads: Iterable[str | tuple[int, int] | Head]) -> np.ndarray:

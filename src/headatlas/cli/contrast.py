@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from headatlas.cli.map import show_doubts
 from headatlas.cli.options import (
@@ -21,7 +20,7 @@ from headatlas.cli.options import (
     with_flags,
 )
 from headatlas.cli.progress import ShownProgress
-from headatlas.cli.show import show_table
+from headatlas.cli.show import plain_table, show_table
 
 if TYPE_CHECKING:
     from headatlas import ContrastSeeds
@@ -68,7 +67,7 @@ _KEYS = ("retain_nll", "retain_accuracy", "forget_nll", "forget_accuracy")
 
 
 def _show(by_seed: ContrastSeeds, names: dict[str, str], out: str) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table = plain_table()
     table.add_column("held-out items")
     for side, name in names.items():
         table.add_column(f"{side} {escape(name)}: NLL", justify="right")

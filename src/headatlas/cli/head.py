@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from headatlas.cli.options import AsJson
+from headatlas.cli.show import plain_table
 from headatlas.core import IMPORTED, NOT_IMPORTED, THRESHOLD, plural
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _print_rows(
             for column, cell in zip(columns[1:], row[1:], strict=True):
                 console.print(f"  {escape(column)}: {escape(cell)}")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table = plain_table()
     for place, column in enumerate(columns):
         table.add_column(column, no_wrap=place >= words, overflow="fold", min_width=_WIDTHS.get(column))
     for row in rows:
@@ -135,8 +135,7 @@ def _show(console: Console, card: HeadCard) -> None:
         if notes or not scored:
             console.print(f"[dim]{'; '.join(notes) or 'no relation has a score above zero'}[/]")
     if card.salient:
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-        table.add_column("amplifies", no_wrap=True)
+        table = plain_table("amplifies")
         table.add_column("by", no_wrap=True, min_width=_WIDTHS["by"])
         table.add_column("into", overflow="fold")
         for token in card.salient:

@@ -11,10 +11,10 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console, JustifyMethod
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from headatlas.cli.options import AsJson
+from headatlas.cli.show import plain_table, show_table
 from headatlas.core import escape_unprintable
 
 __all__ = ["listing"]
@@ -161,7 +161,7 @@ def _escaped(cells: Iterable[object]) -> list[str]:
 def _show(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of markup with all its text. Where the terminal has not `_NARROWEST` characters for each
     column, the table is wider than the terminal."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table = plain_table()
     needed = 2 * (len(columns) - 1)
     for place, column in enumerate(columns):
         widest = max(cell_len(Text.from_markup(row[place]).plain) for row in [columns, *rows])
@@ -171,9 +171,4 @@ def _show(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, justify=justify, overflow="fold", min_width=least)
     for row in rows:
         table.add_row(*row)
-    width = console.width
-    console.width = max(width, needed)
-    try:
-        console.print(table, crop=False)
-    finally:
-        console.width = width
+    show_table(console, table, needed)

@@ -29,7 +29,7 @@ from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.core import plural
 
 if TYPE_CHECKING:
-    from headatlas import Atlas, Doubt, EffectSummary, Interval, MapRequest, Model, Ray, Summary
+    from headatlas import Atlas, Doubt, EffectSummary, Interval, MapRequest, Ray, Summary
 
 __all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 
@@ -94,15 +94,7 @@ def map_(
         request = MapRequest.resumed(out, model, task or None, method, **common, **given)
     else:
         require_given(model, task)
-        request = MapRequest.of(
-            model,
-            task or (),
-            method,
-            max_tokens=max_tokens,
-            trust_code=trust_task_code,
-            load=load.given(),
-            **given,
-        )
+        request = MapRequest.of(model, task or (), method, **common, **given)
     with recalling_model(model, request.model.source, "the argument MODEL"):
         show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
     if not as_json:
@@ -120,19 +112,16 @@ def show_map(
     as_json: bool = False,
     goes_on: str = "the same command with --resume",
     executor: Ray | None = None,
-    model: Model | None = None,
 ) -> None:
     """Carry out the request with a bar, then say what came of it."""
-    from headatlas import LocalExecutor, execute
+    from headatlas import execute
 
     names = [task.name for task in request.tasks]
     progress = ShownProgress(
         as_json, goes_on, names, saved_in(out, executor), about=_about(request), model=request.model.source
     )
     with progress:
-        atlas = execute(
-            request, out, resume=resume, executor=executor or LocalExecutor(model), progress=progress
-        )
+        atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
     if request.method == "gating":
         _show_gates(atlas, names, out, as_json)
     else:

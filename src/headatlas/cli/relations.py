@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from headatlas.cli.options import (
     AsJson,
@@ -21,7 +20,7 @@ from headatlas.cli.options import (
     with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
-from headatlas.cli.show import show_table
+from headatlas.cli.show import plain_table, show_table
 from headatlas.core import IMPLEMENTS, RequestError, escape_unprintable, plural
 
 if TYPE_CHECKING:
@@ -170,8 +169,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
     )
     console.print(title)
     console.print(f"  [dim]its top heads, the best first: {', '.join(check['heads'])}[/]")
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("  heads off", no_wrap=True)
+    table = plain_table("  heads off")
     for step in check["steps"]:
         table.add_column(str(step), justify="right")
     rows = {
@@ -190,8 +188,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
 
 def show_summaries(console: Console, atlas: Atlas, summaries: list[RelationSummary]) -> None:
     """The best heads of each relation, then how many heads have which category."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("relation", no_wrap=True)
+    table = plain_table("relation")
     for column in ("pairs", "k"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("promote", no_wrap=True)

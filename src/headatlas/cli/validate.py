@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from headatlas.cli.options import (
     AsJson,
@@ -20,7 +19,7 @@ from headatlas.cli.options import (
     with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
-from headatlas.cli.show import show_table
+from headatlas.cli.show import plain_table, show_table
 from headatlas.core import plural
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _show_methods(console: Console, check: Validation) -> None:
         if not suffix and not check.is_normalized:
             console.print(f"  {escape(check.why_not_normalized())}")
             continue
-        table = _table(f"  {unit}", "sufficiency ↑", "distance ↓", "necessity ↑")
+        table = plain_table(f"  {unit}", "sufficiency ↑", "distance ↓", "necessity ↑")
         for line in lines:
             figures = (_cell(line, figure + suffix) for figure in ("sufficiency", "distance", "necessity"))
             table.add_row(f"  {line['method']}", *figures)
@@ -129,17 +128,10 @@ def _cell(line: dict[str, Any], figure: str) -> str:
     return f"{line[figure]:.2f}" + ("" if low is None else f" [{low:.2f}, {high:.2f}]")
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(column, no_wrap=True)
-    return table
-
-
 def _show_ablation(console: Console, check: Validation) -> None:
     change = check.ablation()
     orders = [str(order) for order in change.order.values]
-    table = _table("  from G+", *orders, "random orders")
+    table = plain_table("  from G+", *orders, "random orders")
     for place, share in enumerate(change.share.values):
         if 0 < share <= _MOST_OFF:
             one = change.isel(share=place)
@@ -156,7 +148,7 @@ def _show_stability(console: Console, stability: Stability) -> None:
     by_number = stability.by_seeds
     most = len(by_number)
     if most > 1:
-        table = _table("  seeds", "facilitate in all, any", "agree with as many others (ranks)")
+        table = plain_table("  seeds", "facilitate in all, any", "agree with as many others (ranks)")
         for count in sorted({one for one in (1, 3, 5, most) if one <= most}):
             line = by_number.iloc[count - 1]
             shares = [f"{100 * line[f'{when}_facilitating']:.0f} %" for when in ("always", "any")]

@@ -9,13 +9,14 @@ point of the registry's group:
 
 from __future__ import annotations
 
+import ast
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pkgutil import iter_modules
+from pkgutil import get_data, iter_modules
 from typing import Any, Generic, TypeVar
 
 from headatlas.core.errors import RequestError, UnknownNameError
@@ -110,20 +111,24 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
         return len(self._values)
 
 
-def lazy_exports(
-    module: str, places: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """(`__getattr__`, `__dir__`) of a module whose public names live in other modules (name -> module) and
-    are loaded on first use."""
+def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """(`__getattr__`, `__dir__`) of a package whose public names load on first use. The imports below its
+    `if TYPE_CHECKING:` say where they are."""
+
+    @cache
+    def modules() -> dict[str, str]:
+        tree = ast.parse(get_data(package, "__init__.py") or b"")
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        return {alias.name: str(node.module) for node in imports for alias in node.names}
 
     def load(name: str) -> Any:
-        if name not in places:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        value = getattr(import_module(places[name]), name)
-        setattr(sys.modules[module], name, value)
+        if name not in modules():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules()[name]), name)
+        setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *places})
+        return sorted({*vars(sys.modules[package]), *modules()})
 
     return load, names

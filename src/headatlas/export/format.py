@@ -11,7 +11,7 @@ from headatlas.atlas import Atlas, open_atlas
 from headatlas.core import ModelRef, Options, RequestError
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
-from headatlas.request.origin import model_ref, recorded_model, task_from_json, task_to_json
+from headatlas.request.origin import named_model, task_from_json, task_to_json
 from headatlas.request.validate_request import gated_tasks
 from headatlas.task import Task
 
@@ -83,9 +83,7 @@ class ExportRequest:
             "dtype": "auto",
             **{key: value for key, value in (load or {}).items() if value is not None},
         }
-        if model is not None and str(model) == atlas.spec.name:
-            given_load.setdefault("revision", atlas.spec.revision)
-        ref = recorded_model(atlas, **given_load) if model is None else model_ref(model, **given_load)
+        ref = named_model(model, atlas, **given_load)
         return cls(Path(folder), ref, tasks[0], path, chosen.name, settings)
 
     def write(self, model: Any = None) -> Any:

@@ -32,25 +32,6 @@ if TYPE_CHECKING:
     from headatlas.figure.score_map import draw_score, plot_contrasts, plot_scores, score_of
     from headatlas.figure.seed_curves import plot_stability
 
-_NAMES = {
-    "agreement_map": ["draw_agreement", "draw_key", "plot_agreement"],
-    "category_map": ["draw_categories", "plot_categories"],
-    "comparison_map": ["plot_comparison"],
-    "dynamic_scatter": ["draw_dynamic", "plot_dynamic"],
-    "effect_maps": ["draw_effects", "plot_effects"],
-    "faithfulness": ["draw_ablation", "draw_sufficiency", "plot_ablation", "plot_sufficiency"],
-    "gate_trajectories": ["draw_trajectory", "example_heads", "plot_trajectories"],
-    "imported_map": ["plot_imported"],
-    "kind": ["FIGURES", "FigureKind", "draw_figure"],
-    "layer_profile": ["draw_layer_profile", "plot_layer_profile"],
-    "palette": ["PALETTES", "Palette", "palette_of"],
-    "relation_maps": ["plot_relations", "relation_title"],
-    "save": ["FORMATS", "save_figure"],
-    "score_histograms": ["draw_distribution", "plot_distributions"],
-    "score_map": ["draw_score", "plot_contrasts", "plot_scores", "score_of"],
-    "seed_curves": ["plot_stability"],
-}
-
 __all__ = [
     "FIGURES",
     "FORMATS",
@@ -91,6 +72,4 @@ __all__ = [
     "score_of",
 ]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__, {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
-)
+__getattr__, __dir__ = lazy_exports(__name__)

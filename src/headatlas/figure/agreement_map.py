@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas, require_atlas
-from headatlas.core import title_of
+from headatlas.core import require_share, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.headers import fit_headers
@@ -21,9 +21,8 @@ from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    check_threshold,
+    draw_map,
     hatch_holes,
-    map_axes,
     map_height,
     plain_axes,
     tasks_of,
@@ -93,12 +92,7 @@ def draw_agreement(
     there = ~np.isnan(helping)
     image = np.dstack([palette_of(colours).blend(np.nan_to_num(helping), np.nan_to_num(hurting)), there])
     image[~there] = 0
-    layers, heads = there.shape
-    ax.imshow(
-        image, origin="lower", interpolation="nearest", aspect="auto",
-        extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=not there.all(), left=left, bottom=bottom)
+    draw_map(ax, image, left=left, bottom=bottom)
     return ax
 
 
@@ -155,7 +149,7 @@ def _add_key(figure: Figure, axes: np.ndarray, *, beside: bool, hole: bool, lift
 def _cut(values: np.ndarray, threshold: float | None) -> np.ndarray:
     if threshold is None:
         return np.asarray(values, dtype=float)
-    return np.where(np.isnan(values), np.nan, values >= check_threshold(threshold))
+    return np.where(np.isnan(values), np.nan, values >= require_share("threshold", threshold))
 
 
 PROVIDES = [

@@ -23,9 +23,8 @@ from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    check_threshold,
     columns_of,
-    map_axes,
+    draw_map,
     map_height,
 )
 from headatlas.figure.relation_maps import direction_of, measured, notes_of, require_direction
@@ -63,7 +62,7 @@ def plot_categories(
     scores = atlas.relation_scores()
     known = _of_one_origin(measured(scores))
     require_direction(known, way)
-    found = categories(known, check_threshold(threshold))
+    found = categories(known, threshold)
     names = [str(name) for name in found["category"].values]
     words = category_words(found, way)
     there = heads_of(atlas)
@@ -138,12 +137,7 @@ def draw_categories(
     for word in np.unique(across):
         image[across == word] = to_rgba(of_words[str(word)])
     image[~there.T] = 0
-    heads, layers = across.shape
-    ax.imshow(
-        image, origin="lower", interpolation="nearest", aspect="auto",
-        extent=(-0.5, layers - 0.5, -0.5, heads - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=not there.all(), left=left, bottom=bottom, turned=True)
+    draw_map(ax, image, left=left, bottom=bottom, turned=True)
     return ax
 
 

@@ -14,7 +14,7 @@ from headatlas.core import title_of
 from headatlas.figure.footer import Foot
 from headatlas.figure.grid import lay_out
 from headatlas.figure.palette import palette_of
-from headatlas.figure.panels import Sheet, map_axes, map_height, plain_axes
+from headatlas.figure.panels import Sheet, draw_map, map_height, plain_axes
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["plot_comparison"]
@@ -62,14 +62,8 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
     sheet = Sheet(3, width, left=0.34, right=0.06)
     grid = lay_out(sheet, [*_names(found), "Difference"], foot, map_height(one.spec.shape))
     for place, (ax, edge, values) in enumerate(zip(grid.panels, grid.edges, maps, strict=True)):
-        shown = np.ma.masked_invalid(values)
-        layers, heads = shown.shape
         most = 2 if place == 2 else 1
-        ax.imshow(
-            shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
-            aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
-        )  # fmt: skip
-        map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), **edge)
+        draw_map(ax, values, **edge, cmap=colormaps["RdBu"], vmin=-most, vmax=most)
     return grid.finish(x="Head", y="Layer", label=label)
 
 

@@ -18,7 +18,7 @@ from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.method_look import method_label, method_unit
-from headatlas.figure.panels import Sheet, map_axes, map_height
+from headatlas.figure.panels import Sheet, draw_map, map_height
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["draw_effects", "plot_effects", "scale_end"]
@@ -113,14 +113,8 @@ def scale_end(values: np.ndarray) -> float:
 @house_style()
 def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: bool = True) -> Axes:
     """A map [layer, head] of values above and below zero; holes are left open."""
-    shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
-    layers, heads = shown.shape
-    most = scale_end(values.values)
-    ax.imshow(
-        shown, cmap=colormaps["RdBu"], vmin=-most, vmax=most, origin="lower", interpolation="nearest",
-        aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
+    cells, most = values.transpose("layer", "head").values, scale_end(values.values)
+    draw_map(ax, cells, left=left, bottom=bottom, cmap=colormaps["RdBu"], vmin=-most, vmax=most)
     return ax
 
 

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
-from headatlas.core import RequestError, escape_unprintable, require_share
+from headatlas.core import RequestError, escape_unprintable
 from headatlas.figure.headers import size_of
 from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
@@ -27,11 +27,10 @@ __all__ = [
     "Shown",
     "add_label",
     "add_outer_labels",
-    "check_threshold",
     "columns_of",
+    "draw_map",
     "hatch_holes",
     "inward_numbers",
-    "map_axes",
     "map_height",
     "plain_axes",
     "tasks_of",
@@ -125,11 +124,6 @@ def columns_of(count: int, sheet: Sheet, narrowest: float) -> int:
     return -(-count // rows)
 
 
-def check_threshold(threshold: float) -> float:
-    """The threshold, if it is one."""
-    return require_share("threshold", threshold)
-
-
 def map_height(shape_of_map: tuple[int, int], *, tall_headers: bool = False) -> Callable[[Sheet], float]:
     """Inches of a panel on a sheet. Square cells where that gives a reasonable panel, else the nearest
     reasonable one.
@@ -168,28 +162,34 @@ def plain_axes(ax: Axes, *, left: bool = True, bottom: bool = True) -> None:
     )
 
 
-def map_axes(
+def draw_map(
     ax: Axes,
-    shape: tuple[int, int],
+    cells: np.ndarray,
     *,
-    holes: bool,
     left: bool = True,
     bottom: bool = True,
     turned: bool = False,
-) -> None:
-    """Head along x, layer along y from the bottom, or `turned`: the other way round.
+    **colours: Any,
+) -> Any:
+    """An image of values or RGBA colours [layer, head], which is returned: head along x, layer along y from
+    the bottom. `turned`: [head, layer], the other way round.
 
-    Where the map has holes a hatched ground shows through.
+    Where a value is NaN or a colour transparent a hatched ground shows through.
     """
-    layers, heads = shape
-    (across, step_x), (up, step_y) = ((layers, 10), (heads, 5)) if turned else ((heads, 5), (layers, 10))
+    up, across = cells.shape[:2]
+    image = ax.imshow(
+        cells, origin="lower", interpolation="nearest", aspect="auto",
+        extent=(-0.5, across - 0.5, -0.5, up - 0.5), **colours,
+    )  # fmt: skip
+    step_x, step_y = (10, 5) if turned else (5, 10)
     width, height = size_of(ax)
     ax.set_xticks(ticks(across, step_x, _DIGIT * (len(str(across - 1)) + 1) / width))
     ax.set_yticks(ticks(up, step_y, _LINE / height))
     ax.set(xlim=(-0.5, across - 0.5), ylim=(-0.5, up - 0.5))
     plain_axes(ax, left=left, bottom=bottom)
-    if holes:
+    if (np.isnan(cells) if cells.ndim == 2 else cells[..., 3] == 0).any():
         hatch_holes(ax.patch)
+    return image
 
 
 def inward_numbers(ax: Axes) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +20,7 @@ from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
     columns_of,
-    map_axes,
+    draw_map,
     map_height,
     tasks_of,
 )
@@ -63,14 +62,8 @@ def draw_score(
     values: xr.DataArray, *, ax: Axes, colours: str = "paper", left: bool = True, bottom: bool = True
 ) -> Any:
     """A map [layer, head] of values from 0 to 1 as an image, which is returned; holes are left open."""
-    shown = np.ma.masked_invalid(values.transpose("layer", "head").values)
-    layers, heads = shown.shape
-    image = ax.imshow(
-        shown, cmap=palette_of(colours).heat, vmin=0, vmax=1, origin="lower", interpolation="nearest",
-        aspect="auto", extent=(-0.5, heads - 0.5, -0.5, layers - 0.5),
-    )  # fmt: skip
-    map_axes(ax, (layers, heads), holes=bool(np.ma.is_masked(shown)), left=left, bottom=bottom)
-    return image
+    cells, heat = values.transpose("layer", "head").values, palette_of(colours).heat
+    return draw_map(ax, cells, left=left, bottom=bottom, cmap=heat, vmin=0, vmax=1)
 
 
 @house_style()

@@ -11,14 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import THRESHOLD, Atlas, by_seeds
-from headatlas.core import RequestError, title_of
+from headatlas.core import RequestError, require_share, title_of
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.palette import palette_of
 from headatlas.figure.panels import (
     Sheet,
-    check_threshold,
     inward_numbers,
     plain_axes,
     tasks_of,
@@ -44,7 +43,7 @@ def plot_stability(
 ) -> Figure:
     """A row per task: the share of heads that facilitate and interfere in all and in any of so many
     seeds, and how well the mean over so many seeds agrees with that over as many others."""
-    least = THRESHOLD if threshold is None else check_threshold(threshold)
+    least = THRESHOLD if threshold is None else require_share("threshold", threshold)
     found = {task: by_seeds(atlas.scores(task), least) for task in _with_two_seeds(atlas, tasks)}
     words = palette_of(colours).lines
     lines: list[Artist] = [

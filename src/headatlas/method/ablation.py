@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headatlas.method.method import EffectOptions, Method
@@ -9,22 +10,13 @@ from headatlas.method.method import EffectOptions, Method
 __all__ = ["PROVIDES"]
 
 
-def _zero(model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any) -> Any:
-    from headatlas.method.engine.ablate import ablate
+def _by(stand_in: str) -> Callable[..., Any]:
+    def measure(model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any) -> Any:
+        from headatlas.method.engine.ablate import ablate
 
-    return ablate(model, rows, "zero", seed=seed, progress=progress)
+        return ablate(model, rows, stand_in, seed=seed, progress=progress)
 
-
-def _mean(model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any) -> Any:
-    from headatlas.method.engine.ablate import ablate
-
-    return ablate(model, rows, "mean", seed=seed, progress=progress)
-
-
-def _resample(model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any) -> Any:
-    from headatlas.method.engine.ablate import ablate
-
-    return ablate(model, rows, "resample", seed=seed, progress=progress)
+    return measure
 
 
 PROVIDES = [
@@ -33,15 +25,15 @@ PROVIDES = [
         "Zero ablation",
         "loss without the head, less loss with it",
         EffectOptions,
-        _zero,
+        _by("zero"),
         aliases=("ablate",),
     ),
-    Method("ablate-mean", "Mean ablation", "the head's mean output in its place", EffectOptions, _mean),
+    Method("ablate-mean", "Mean ablation", "the head's mean output in its place", EffectOptions, _by("mean")),
     Method(
         "ablate-resample",
         "Resample ablation",
         "its output on another item in its place",
         EffectOptions,
-        _resample,
+        _by("resample"),
     ),
 ]

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from headatlas.page.html import page_of, write_page
-    from headatlas.page.payload import SCHEMA_VERSION, payload_of, schema
+    from headatlas.page.html import write_page
 
-__all__ = ["SCHEMA_VERSION", "page_of", "payload_of", "schema", "write_page"]
+__all__ = ["write_page"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "SCHEMA_VERSION": "headatlas.page.payload",
-        "page_of": "headatlas.page.html",
-        "payload_of": "headatlas.page.payload",
-        "schema": "headatlas.page.payload",
-        "write_page": "headatlas.page.html",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__)

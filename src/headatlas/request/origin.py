@@ -15,6 +15,7 @@ from headatlas.task import Task, TaskSpec, builtin_relations, load_task
 __all__ = [
     "absolute_task",
     "model_ref",
+    "named_model",
     "recorded_model",
     "recorded_task",
     "task_from_json",
@@ -61,14 +62,19 @@ def recorded_model(atlas: Atlas, **load: Any) -> ModelRef:
     refs = [ModelRef.from_json(run.request.get("model", {})) for run in atlas.runs.values()]
     ref = next((ref for ref in reversed(refs) if ref.source is not None), ModelRef(None))
     source = ref.source
-    if source is None or (_is_path(source) and not Path(source).exists()):
+    if source is None or (Path(source).is_absolute() and not Path(source).exists()):
         source, ref = atlas.spec.name, ModelRef(None, revision=atlas.spec.revision)
     kept = {"device_map": ref.device_map, "revision": ref.revision}
     return model_ref(source, **{**kept, **{name: value for name, value in load.items() if value is not None}})
 
 
-def _is_path(source: str) -> bool:
-    return Path(source).is_absolute()
+def named_model(model: Any, atlas: Atlas, **load: Any) -> ModelRef:
+    """The model that a user names, or by default that of the atlas, in the revision of the atlas."""
+    if model is None:
+        return recorded_model(atlas, **load)
+    if str(model) == atlas.spec.name and load.get("revision") is None:
+        load["revision"] = atlas.spec.revision
+    return model_ref(model, **load)
 
 
 def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:

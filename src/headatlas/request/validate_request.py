@@ -11,7 +11,7 @@ from headatlas.atlas import Atlas, EffectMap, note_path, open_atlas, record_path
 from headatlas.core import AtlasError, ModelRef, RequestError, UnknownNameError, require_whole, slug
 from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import distinct_tasks
-from headatlas.request.origin import model_ref, recorded_model, recorded_task, task_from_json, task_to_json
+from headatlas.request.origin import named_model, recorded_task, task_from_json, task_to_json
 from headatlas.request.plan import Plan, Step
 from headatlas.task import Task
 
@@ -97,9 +97,7 @@ class ValidateRequest:
                 load["dtype"] = mapped_dtype(atlas, names)
             elif load["dtype"] not in _OPEN_DTYPES:
                 require_dtype(atlas, names, wanted, str(load["dtype"]).removeprefix("torch."))
-            if model is not None and str(model) == atlas.spec.name:
-                load.setdefault("revision", atlas.spec.revision)
-        ref = recorded_model(atlas, **load) if model is None else model_ref(model, **load)
+        ref = named_model(model, atlas, **load)
         return cls(ref, tuple(chosen), wanted, items, draws, retest, effect_items, left_out)
 
     def only(self, subjects: Sequence[str]) -> ValidateRequest:

@@ -10,7 +10,8 @@ import numpy as np
 
 from headatlas.atlas import Store, chance_doubt
 from headatlas.core import Note, Progress
-from headatlas.method import Contrast, GateFit, random_starts
+from headatlas.method.engine.gate_fit import GateFit, random_starts
+from headatlas.method.engine.objective import Contrast
 from headatlas.method.method import METHODS
 from headatlas.model import Model
 from headatlas.request.map_request import CONTRAST_STAGES, ContrastRequest

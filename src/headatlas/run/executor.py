@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headatlas.atlas import Atlas, Store, open_atlas
 from headatlas.core import (
@@ -38,15 +38,14 @@ __all__ = [
     "execute",
     "load_for_run",
     "local_executor",
-    "require_destination",
 ]
 
 
 class Request(Protocol):
     """A frozen value that says all that is asked; `job` names the class that carries it out."""
 
-    kind: Any
-    job: Any
+    kind: ClassVar[str]
+    job: ClassVar[str]
 
     @property
     def model(self) -> ModelRef: ...
@@ -71,7 +70,7 @@ class Job(Protocol):
 class Executor(Protocol):
     """Carries out the plan of a request into the atlas folder `out`, wherever that is."""
 
-    def carry_out(self, request: Any, out: Path, progress: Progress) -> None: ...
+    def carry_out(self, request: Request, out: Path, progress: Progress) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class LocalExecutor:
 
     model: Any = None
 
-    def carry_out(self, request: Any, out: Path, progress: Progress) -> None:
+    def carry_out(self, request: Request, out: Path, progress: Progress) -> None:
         model = load_for_run(request.model if self.model is None else self.model)
         progress(_loaded(model))
         atlas = open_atlas(out) if Store.exists(out) else None
@@ -88,7 +87,7 @@ class LocalExecutor:
 
 
 def execute(
-    request: Any,
+    request: Request,
     out: str | Path | None = None,
     *,
     resume: bool = False,
@@ -115,25 +114,21 @@ def execute(
 
 @contextmanager
 def _destination(out: str | Path | None, resume: bool) -> Iterator[Path]:
-    """The folder of the atlas, checked before any model is loaded; a temporary one without `out`."""
+    """The folder of the atlas; a temporary one without `out`. Refused before any model is loaded if it cannot
+    be written, or holds an atlas and `resume` is not given."""
     if out is None:
         with TemporaryDirectory() as name:
             yield Path(name)
         return
-    require_destination(out, resume)
-    yield Path(out)
-
-
-def require_destination(out: str | Path, resume: bool) -> None:
-    """Refuse a folder that cannot be written, and an existing atlas without `resume`."""
     folder = require_path("out", out)
     if Store.exists(folder) and not resume:
         raise AtlasError(f"{folder} holds an atlas already; --resume (resume=True) continues it.")
     Store.require_writable(folder)
+    yield folder
 
 
 def carry_out(
-    request: Any, model: Model, out: Path, stages: Sequence[Sequence[Step]], progress: Progress
+    request: Request, model: Model, out: Path, stages: Sequence[Sequence[Step]], progress: Progress
 ) -> None:
     """Carry out the steps of these stages that are not done. All files of an existing atlas are read first:
     damage shows now, not after hours."""

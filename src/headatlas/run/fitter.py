@@ -15,7 +15,7 @@ import numpy as np
 
 from headatlas.atlas import Fit, Run, Store
 from headatlas.core import Note, Progress, Update, plural
-from headatlas.method import FitResult, GateFit, Step
+from headatlas.method.engine.gate_fit import FitResult, GateFit, Step
 from headatlas.model import Model
 from headatlas.run.prepare import made_with
 

@@ -21,7 +21,7 @@ from headatlas.atlas import (
     describe_corruption,
 )
 from headatlas.core import Note, Progress, Update
-from headatlas.method import RowTable, Stream, draw
+from headatlas.method.engine.rows import RowTable, Stream, draw
 from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
 from headatlas.request.map_request import MapRequest

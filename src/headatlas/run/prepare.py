@@ -16,7 +16,9 @@ import torch
 from headatlas._version import __version__
 from headatlas.atlas import Run
 from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
-from headatlas.method import GatingSettings, Outcome, Stream, draw, evaluate
+from headatlas.method import GatingSettings
+from headatlas.method.engine.likelihood import Outcome, evaluate
+from headatlas.method.engine.rows import Stream, draw
 from headatlas.model import Model
 from headatlas.task import Row, Rows, Task, encode
 
@@ -24,6 +26,7 @@ __all__ = [
     "Prepared",
     "choose_rows",
     "enter_run",
+    "group_error",
     "held_out_figures",
     "made_with",
     "measure_baseline",
@@ -267,7 +270,9 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
     most = max(len(row.ids) for row in held_out)
     for place, row in enumerate(held_out):
         following = (*held_out[place + 1 :], *held_out[:place])
-        other = next((one for one in following if _is_other(row, one, most)), None)
+        room = most - len(row.prompt)
+        others = (one for one in following if one.target != row.target and len(one.target) <= room)
+        other = next(others, None)
         if other is not None:
             swapped.append(Row((*row.prompt, *other.target), row.start))
             judged.append(place)
@@ -280,11 +285,11 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
         **figures,
         "chance_nll": chance.mean_nll,
         "gain": float(gain.mean()),
-        "gain_error": _group_error(gain.numpy(), groups),
+        "gain_error": group_error(gain.numpy(), groups),
     }
 
 
-def _group_error(values: np.ndarray, groups: Sequence[int]) -> float:
+def group_error(values: np.ndarray, groups: Sequence[int]) -> float:
     """The standard error of a mean of values that are independent between groups only."""
     labels = np.unique(np.asarray(groups), return_inverse=True)[1]
     sums = np.bincount(labels, values - values.mean())
@@ -302,8 +307,3 @@ def held_out_figures(
         "held_out_nll": [round(float(nll), 6) for nll in outcome.nll],
         **{f"known_{name}": value for name, value in known.items()},
     }
-
-
-def _is_other(row: Row, other: Row, most: int) -> bool:
-    """Can the target of `other` stand behind the prompt of `row`: another one, and not too long?"""
-    return other.target != row.target and len(row.prompt) + len(other.target) <= most

@@ -13,20 +13,12 @@ import xarray as xr
 
 from headatlas.atlas import Run, ScoreMap, Store, open_atlas
 from headatlas.core import AtlasError, Note, Progress, Update, identity_of
-from headatlas.method import (
-    TEMPLATES,
-    SourceChoice,
-    Writer,
-    causal_check,
-    choose_k,
-    choose_source,
-    questions,
-    relations_for,
-    salient_operations,
-    scored_pairs,
-    scores_from_weights,
-    scores_in_texts,
-)
+from headatlas.method.relation.causal_check import causal_check, questions
+from headatlas.method.relation.in_text import TEMPLATES
+from headatlas.method.relation.salient import salient_operations
+from headatlas.method.relation.scorer import Writer, choose_k, relations_for
+from headatlas.method.relation.scores import scored_pairs, scores_from_weights, scores_in_texts
+from headatlas.method.relation.source_choice import SourceChoice, choose_source
 from headatlas.model import Model
 from headatlas.request.plan import Step
 from headatlas.request.relations_request import DYNAMIC, RelationsRequest

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headatlas.atlas import Atlas, Store, open_atlas
+from headatlas.atlas import Store, open_atlas
 from headatlas.core import Note, Progress
 from headatlas.method.gating import GatingSettings
 from headatlas.method.method import METHODS
@@ -68,13 +68,11 @@ class ValidateJob:
                 curves.setdefault(name, []).append(part)
         for name, parts in curves.items():
             atlas = open_atlas(store.root)
+            methods = compared_methods(atlas, name, self.request.methods)
             measure_curves(
-                self.model, store, atlas, self.tasks[name], self._compared(atlas, name), self.request.draws,
+                self.model, store, atlas, self.tasks[name], methods, self.request.draws,
                 self.progress, parts,
             )  # fmt: skip
-
-    def _compared(self, atlas: Atlas, name: str) -> list[str]:
-        return compared_methods(atlas, name, self.request.methods)
 
     def _measure_effects(self, store: Store, name: str, method: str) -> None:
         task, options = self.tasks[name], METHODS[method].options.of(seeds=1, items=self.request.effect_items)

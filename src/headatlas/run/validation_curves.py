@@ -13,7 +13,7 @@ import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
 from headatlas.core import Progress, Update, identity_of, ranked
-from headatlas.method import evaluate_sets, kept_only
+from headatlas.method.engine.likelihood import evaluate_sets, kept_only
 from headatlas.model import Model
 from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
 from headatlas.run.prepare import Prepared

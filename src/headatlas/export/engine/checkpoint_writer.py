@@ -30,13 +30,13 @@ from headatlas.core import (
 from headatlas.export.checkpoint import CheckpointOptions
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
 from headatlas.export.format import ExportRequest
-from headatlas.method import Outcome, evaluate
+from headatlas.method.engine.likelihood import Outcome, evaluate
 from headatlas.model import Model, eval_mode, load_model
 from headatlas.model.fold import fold_gates, require_foldable, without_groups
 from headatlas.model.load import quiet
 from headatlas.run.prepare import Prepared, read_rows, require_same
 
-__all__ = ["write_checkpoint"]
+__all__ = ["nll_change", "write_checkpoint"]
 
 
 def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Exported:
@@ -88,7 +88,7 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
                 scaled=int(((values != 0) & (values != 1) & ~np.isnan(values)).sum()),
                 before=before.figures(),
                 after=after.figures(),
-                change=_nll_change(before, after, ready),
+                change=nll_change(before, after, ready),
                 accuracy_change=_accuracy_change(before, after, ready),
                 items=len(ready.held_out),
                 deviation=deviation,
@@ -125,7 +125,7 @@ def _require_harmless(exported: Exported) -> None:
         )
 
 
-def _nll_change(before: Outcome, after: Outcome, ready: Prepared) -> Interval:
+def nll_change(before: Outcome, after: Outcome, ready: Prepared) -> Interval:
     """The NLL after less before, paired by item; items of one prompt or group count as one."""
     difference = (after.nll - before.nll).double().numpy()
     return jackknife(len(difference), lambda rows: float(difference[rows].mean()), groups=ready.groups)

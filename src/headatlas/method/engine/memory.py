@@ -25,7 +25,6 @@ __all__ = [
     "DeviceMemory",
     "NoRoomError",
     "blocks_of",
-    "can_checkpoint",
     "checkpointed",
     "forward_budget",
     "is_out_of_memory",
@@ -173,10 +172,6 @@ def token_budget(
 def blocks_of(model: Model) -> list[nn.Module]:
     """The layers of a model that can be checkpointed or compiled one by one."""
     return [module for module in model.hf.modules() if isinstance(module, GradientCheckpointingLayer)]
-
-
-def can_checkpoint(model: Model) -> bool:
-    return bool(blocks_of(model))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from headatlas.method.engine.determinism import allow_any_order, fit_conditions
 from headatlas.method.engine.likelihood import row_nll
 from headatlas.method.engine.memory import (
     NO_ROOM,
-    can_checkpoint,
+    blocks_of,
     checkpointed,
     is_out_of_memory,
     token_budget,
@@ -115,7 +115,7 @@ class PassRunner:
         self.recorder = Recorder(self.model)  # what recordings hold goes first
         if self.budget > self.objective.rows.lengths.max():
             self.budget //= 2
-        elif not self.checkpointing and can_checkpoint(self.model):
+        elif not self.checkpointing and blocks_of(self.model):
             self.checkpointing = True
         else:
             raise FitError(f"{self.name}: {NO_ROOM}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from headatlas.core import DIRECTIONS, RequestError, UnknownNameError
+from headatlas.core import DIRECTIONS, UnknownNameError
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads
@@ -17,7 +17,6 @@ from headatlas.task import LEAST_PAIRS, PairTokens, Relation, RelationTokens
 
 __all__ = [
     "KINDS_OF_SCORE",
-    "dynamic_scores",
     "relation_scores",
     "scored_pairs",
     "scores_from_weights",
@@ -112,10 +111,9 @@ def scored_pairs(relation: RelationTokens) -> list[PairTokens]:
     return sampled(relation.in_text, _DYNAMIC_SAMPLE) if kind == "multi-token" else []
 
 
-def dynamic_scores(
-    model: Model,
-    relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
-    *,
+def scores_in_texts(
+    writer: Writer,
+    relations: Sequence[RelationTokens],
     k: int | Mapping[str, int] | None = None,
     most: int = _DYNAMIC_SAMPLE,
     templates: Sequence[str] = TEMPLATES,
@@ -125,25 +123,6 @@ def dynamic_scores(
 
     At most `most` pairs of each relation, spread over its list; relations with fewer than 30 are left out.
     """
-    if isinstance(templates, str) or not templates:
-        raise RequestError("templates are a list of texts, at least one.")
-    if most < 1:
-        raise RequestError(f"most is {most}; at least one pair of a relation is needed.")
-    found = relations_for(model, relations)
-    _require_names(k, found)
-    with model.measuring():
-        return scores_in_texts(Writer(model), found, k, most, templates, told)
-
-
-def scores_in_texts(
-    writer: Writer,
-    relations: Sequence[RelationTokens],
-    k: int | Mapping[str, int] | None = None,
-    most: int = _DYNAMIC_SAMPLE,
-    templates: Sequence[str] = TEMPLATES,
-    told: Told | None = None,
-) -> dict[str, xr.DataArray]:
-    """`dynamic_scores` where relations are in tokens and the vocabulary is made ready."""
     model = writer.model
     found = [one for one in relations if len(one.in_text) >= LEAST_PAIRS]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]

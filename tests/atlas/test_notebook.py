@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from headatlas.atlas import HeadCard, RelationOfHead, SalientToken, TaskOfHead
+from headatlas.atlas import HeadCard
+from headatlas.atlas.head_card import RelationOfHead, SalientToken, TaskOfHead
 from headatlas.core import Head
 from headatlas.figure import plot_agreement
 from support.atlases import atlas_of, spec_of

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.text import Text
 
 from headatlas.atlas import (
-    COMPLETE,
     Atlas,
     EffectMap,
     Run,
@@ -23,9 +22,10 @@ from headatlas.atlas import (
     unpack_atlas,
     validation_doubts,
 )
+from headatlas.atlas.effect_summary import COMPLETE
 from headatlas.atlas.finding.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
 from headatlas.figure import plot_agreement, plot_sufficiency
-from headatlas.method import PRESETS
+from headatlas.method.gating import PRESETS
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery" / "atlas.zip"

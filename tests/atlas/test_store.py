@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from headatlas import AtlasError, StoreError, open_atlas
-from headatlas.atlas import SCHEMA
+from headatlas.atlas.store import SCHEMA
 from support.small_run import same_numbers, small_model, small_run, write_task
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from headatlas import Atlas, RequestError, UnknownNameError
-from headatlas.atlas import EffectMap, Run, choose_gates
+from headatlas.atlas import EffectMap, Run
 from headatlas.atlas.finding import TOPICS, Finding
-from headatlas.atlas.selection import heads_by_order, heads_by_role, heads_off
+from headatlas.atlas.selection import choose_gates, heads_by_role, heads_off
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 #: G+ and G- of two seeds: L0H0 facilitates, L0H1 and L1H0 interfere, L1H1 does so in the first seed only
@@ -22,11 +22,10 @@ def names(heads):
     return [str(head) for head in heads]
 
 
-def test_heads_are_selected_by_role_order_or_name():
+def test_heads_are_selected_by_role_or_name():
     atlas = atlas_of({"t": SEEDS}, spec_of(2, 2))
     assert names(heads_by_role(atlas, "t", "interfering")) == ["L0H1", "L1H0"]
     assert names(heads_by_role(atlas, "t", "facilitating")) == ["L0H0"]
-    assert names(heads_by_order(atlas, "t")) == ["L0H0", "L1H1", "L1H0", "L0H1"]
     assert heads_off(atlas, ["L0H1", (1, 0)]).tolist() == [[1, 0], [0, 1]]
     assert choose_gates(atlas, "t").tolist() == [[1, 0], [0, 1]]
     with pytest.raises(UnknownNameError, match="helpful"):
