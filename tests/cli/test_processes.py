@@ -83,8 +83,11 @@ def test_a_command_as_it_is_started(command, known):
 
 
 def started(*arguments):
+    # A shell starts background jobs with SIGINT ignored, and children inherit that.
+    handled = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = handled + "from headatlas.cli import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-m", "headatlas", *map(str, arguments)],
+        [sys.executable, "-c", command, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas import load_model
 from headatlas.method import relation_scores
@@ -27,7 +26,7 @@ from headatlas.method.relation.salient import salient_operations
 from headatlas.method.relation.scorer import Writer, relations_for
 from headatlas.method.relation.scores import scores_in_texts
 from headatlas.method.relation.source_choice import choose_source
-from support.planted import word_tokenizer
+from support.planted import blank_llama, word_tokenizer
 from support.relations import relation_of
 
 WORDS = 32
@@ -40,20 +39,10 @@ def shifted(by):
 
 def model_by_hand(mlp=1.0, attention=1.0):
     """`mlp` and `attention` are how strongly the first block's parts write into the stream."""
-    config = LlamaConfig(
-        vocab_size=WORDS + 1, hidden_size=WORDS, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=4, head_dim=WORDS, intermediate_size=WORDS, max_position_embeddings=16,
-        pad_token_id=None, bos_token_id=None, eos_token_id=None, tie_word_embeddings=False,
-    )  # fmt: skip
-    hf = LlamaForCausalLM(config).eval().requires_grad_(False)
-    for weight in hf.parameters():
-        weight.zero_()
+    hf = blank_llama(WORDS + 1, WORDS, 4, WORDS, layers=2, mlp=WORDS)
     hf.model.embed_tokens.weight[:WORDS] = torch.eye(WORDS)
     hf.lm_head.weight[:WORDS] = torch.eye(WORDS)
-    hf.model.norm.weight.fill_(1)
     for layer, block in enumerate(hf.model.layers):
-        block.input_layernorm.weight.fill_(1)
-        block.post_attention_layernorm.weight.fill_(1)
         block.self_attn.v_proj.weight.copy_(torch.eye(WORDS).repeat(4, 1))
         strength = attention if layer == 0 else 1
         for head, writes in enumerate((torch.eye(WORDS), shifted(1), -torch.eye(WORDS))):

@@ -21,13 +21,12 @@ import torch
 import xarray as xr
 from tokenizers.pre_tokenizers import Punctuation, Sequence, WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from headatlas import FitError, Head, RequestError, gates, load_model
 from headatlas.method.relation.causal_check import accuracy, causal_check, questions
 from headatlas.method.relation.scorer import relations_for
 from headatlas.task import Relation
-from support.planted import word_tokenizer
+from support.planted import blank_llama, word_tokenizer
 from support.relations import relation_of
 
 WORDS = 32
@@ -38,22 +37,11 @@ NEXT = relation_of("next", CYCLE, prompt="{source} w0")
 @pytest.fixture(scope="module")
 def model():
     """The stream: channels 0 … 31 the word that is there, 32 … 63 the note, 64 … 95 the answer."""
-    config = LlamaConfig(
-        vocab_size=WORDS + 1, hidden_size=96, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=4, head_dim=WORDS, intermediate_size=8, max_position_embeddings=64,
-        pad_token_id=None, bos_token_id=None, eos_token_id=None, tie_word_embeddings=False,
-        attention_bias=True,
-    )  # fmt: skip
-    hf = LlamaForCausalLM(config).eval().requires_grad_(False)
-    for weight in hf.parameters():
-        weight.zero_()
+    hf = blank_llama(WORDS + 1, 96, 4, WORDS, layers=2, max_position_embeddings=64, attention_bias=True)
     word, note, answer = (slice(start, start + WORDS) for start in (0, 32, 64))
     hf.model.embed_tokens.weight[:WORDS, word] = torch.eye(WORDS)
     hf.lm_head.weight[:WORDS, answer] = 20 * torch.eye(WORDS)
-    hf.model.norm.weight.fill_(1)
     for block, behind in zip(hf.model.layers, (0, 1), strict=True):
-        block.input_layernorm.weight.fill_(1)
-        block.post_attention_layernorm.weight.fill_(1)
         # rotary positions turn channels 0 and 16 of a head by one radian per position; the key is always the
         # same and the query the key turned back, so that they meet `behind` positions before
         for head in range(4):

@@ -197,18 +197,22 @@ def test_with_a_cache_the_same_tokens_are_gated(llama, split):
         assert torch.allclose(parts, whole, atol=2e-5)
 
 
+#: attention in all layers; a recurrent first layer whose cache counts nothing; sliding windows
+@pytest.mark.parametrize("kind", ["llama", "recurrent_gemma", "jamba", "gemma3_text"])
 @torch.no_grad()
-def test_the_first_token_alone_is_gated_while_text_is_generated(llama):
+def test_the_first_token_alone_is_gated_while_text_is_generated(kind):
+    model = load_model(build_tiny(kind), check=False)
+
     def greedy(use_cache):
         options = {"max_new_tokens": 6, "do_sample": False, "output_logits": True}
         options |= {"return_dict_in_generate": True, "use_cache": use_cache, "pad_token_id": 0}
         mask = torch.ones_like(IDS[:1])
-        return torch.stack(llama.hf.generate(IDS[:1], attention_mask=mask, **options).logits)
+        return torch.stack(model.hf.generate(IDS[:1], attention_mask=mask, **options).logits)
 
-    with gates(llama, torch.zeros(llama.spec.shape), at=[0]):
+    with gates(model, torch.zeros(model.spec.shape), at=[0]):
         cached, plain = greedy(True), greedy(False)
     assert torch.allclose(cached, plain, atol=2e-5)
-    with gates(llama, torch.zeros(llama.spec.shape)):
+    with gates(model, torch.zeros(model.spec.shape)):
         assert not torch.allclose(greedy(True), cached, atol=1e-3)
 
 

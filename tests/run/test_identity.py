@@ -7,7 +7,7 @@ import pytest
 import torch
 from accelerate import cpu_offload
 
-from headatlas import AtlasError, load_model
+from headatlas import AtlasError, RequestError, export_model, load_model, map_heads, validate_atlas
 from headatlas.atlas import Fit, Store, gathering, open_atlas, record_path
 from headatlas.model import fingerprint as fingerprint_module
 from support.planted import word_tokenizer
@@ -90,6 +90,43 @@ def test_one_changed_value_is_another_identity(task, tmp_path):
     with torch.no_grad():
         model.hf.model.embed_tokens.weight[3, 5] += 1.0
     assert model.weights_hash != before
+
+
+def change_one_value(model):
+    """A change that the sampled hash, which rounds to bfloat16, does not see."""
+    weight = model.hf.model.layers[0].self_attn.v_proj.weight
+    before = model.spec.content_hash
+    with torch.no_grad():
+        rounded = weight[0, 0].bfloat16().float()
+        weight[0, 0] = rounded if rounded != weight[0, 0] else rounded * (1 + 2**-12)
+    with model.measuring():
+        assert model.spec.content_hash == before
+
+
+def test_tasks_and_methods_of_one_atlas_have_the_same_exact_weights(task, tmp_path):
+    model, out = small_model(), tmp_path / "atlas"
+    small_run(model, task, out, seeds=1)
+    change_one_value(model)
+    other = write_task(tmp_path / "others.jsonl", seed=3)
+    for work in (
+        lambda: small_run(model, other, out, seeds=1, resume=True),
+        lambda: map_heads(model, str(task), method="ablate-zero", items=4, out=out, resume=True),
+        lambda: validate_atlas(out, model=model, tasks=[str(task)], methods=[], items=4, draws=2, retest=0),
+        lambda: export_model(out, task, out=tmp_path / "checkpoint", model=model),
+    ):
+        with pytest.raises(AtlasError, match="other weights"):
+            work()
+
+
+def test_a_model_cast_in_memory_is_recorded_in_its_new_dtype(task, tmp_path):
+    model, out = small_model(), tmp_path / "atlas"
+    small_run(model, task, out, seeds=1)
+    model.hf.bfloat16()
+    atlas = small_run(model, task, None, seeds=1)
+    assert atlas.spec.dtype == atlas.run("words").decides["dtype"] == "bfloat16"
+    settings = {"tasks": [str(task)], "items": 4, "draws": 2, "retest": 0}
+    with pytest.raises(RequestError, match="fitted in float32 and the model is loaded in bfloat16"):
+        validate_atlas(out, model=model, methods=["ablate-zero"], **settings)
 
 
 def test_a_model_in_train_mode_is_measured_without_dropout(task, tmp_path):

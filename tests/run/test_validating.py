@@ -28,8 +28,9 @@ from headatlas import (
     validate_atlas,
 )
 from headatlas.atlas import SHARES, Store, effect_doubts, find, import_table
+from headatlas.atlas.effect_summary import qualifications
 from headatlas.cli import main
-from headatlas.core import EFFECT_METHODS
+from headatlas.core import EFFECT_METHODS, Note
 from headatlas.method.engine.ablate import ablate
 from headatlas.method.engine.likelihood import evaluate, evaluate_sets
 from headatlas.method.engine.rows import draw
@@ -476,6 +477,33 @@ def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tm
         ValidateRequest.of(out, tasks=[task], methods=["ablate"], retest=0).plan(open_atlas(out))
     with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model="tiny", methods=["ablate"], executor=Planner(), **asked)
+
+
+def test_effects_measured_with_other_constants_are_another_version(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    map_heads(model, task, method="attribute-integrated", items=2, out=out, resume=True)
+    path = out / "atlas.json"
+    path.write_text(path.read_text().replace('"most_points": 2048', '"most_points": 512'))
+    settings = {"retest": 0, "draws": 2, "items": 4, "tasks": [task]}
+    with pytest.raises(AtlasError, match="by another version of headatlas"):
+        validate_atlas(out, model=model, methods=["attribute-integrated"], **settings)
+    assert (
+        "attribute-integrated"
+        not in validate_atlas(out, model=model, methods=["ablate"], **settings).validation("words").named()
+    )
+
+
+def test_a_path_measured_in_half_precision_is_announced(task, monkeypatch):
+    def no_room(tensor):
+        raise torch.OutOfMemoryError("no room for a copy")
+
+    half = load_model(build_tiny("llama").bfloat16(), tokenizer=word_tokenizer(100), check=False)
+    monkeypatch.setattr("headatlas.method.engine.attribute.single_precision", no_room)
+    events = []
+    atlas = map_heads(half, task, method="attribute-integrated", items=2, progress=events.append)
+    assert any("measured in bfloat16" in event.text for event in events if isinstance(event, Note))
+    assert "path measured in bfloat16" in qualifications(atlas)[0]
 
 
 @pytest.fixture(scope="module")

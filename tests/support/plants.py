@@ -36,11 +36,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from headatlas.model import Model, load_model
 from headatlas.task import Row
-from support.planted import word_tokenizer
+from support.planted import blank_llama, word_tokenizer
 
 __all__ = ["ANSWERS", "EXCEPTIONS", "FORMS", "PLANTS", "ROLES", "SAME", "WORDS", "Case", "Plant", "Wiring"]
 
@@ -143,29 +143,8 @@ class _Parts:
     output: list[Tensor]
 
 
-def _zeroed(hf: Any) -> Any:
-    for weight in hf.parameters():
-        weight.detach().zero_()
-    return hf.eval()
-
-
-_NO_TOKENS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
-
-
 def _llama(layers: int) -> tuple[Any, _Parts]:
-    config = LlamaConfig(
-        vocab_size=WORDS,
-        hidden_size=2 * _HALF,
-        head_dim=WIDTH,
-        num_attention_heads=HEADS,
-        num_key_value_heads=HEADS,
-        num_hidden_layers=layers,
-        intermediate_size=8,
-        max_position_embeddings=16,
-        tie_word_embeddings=False,
-        **_NO_TOKENS,
-    )
-    hf = _zeroed(LlamaForCausalLM(config))
+    hf = blank_llama(WORDS, 2 * _HALF, HEADS, WIDTH, layers)
     blocks = hf.model.layers
     norms = [
         norm.weight for block in blocks for norm in (block.input_layernorm, block.post_attention_layernorm)
@@ -190,9 +169,13 @@ def _gpt2(layers: int) -> tuple[Any, _Parts]:
         n_inner=8,
         n_positions=16,
         tie_word_embeddings=False,
-        **_NO_TOKENS,
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=None,
     )
-    hf = _zeroed(GPT2LMHeadModel(config))
+    hf = GPT2LMHeadModel(config).eval().requires_grad_(False)
+    for weight in hf.parameters():
+        weight.zero_()
     blocks = hf.transformer.h
     norms = [norm.weight for block in blocks for norm in (block.ln_1, block.ln_2)]
     # Conv1D keeps [from, to], with query, key and value side by side; these are views
