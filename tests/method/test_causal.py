@@ -118,9 +118,9 @@ def test_as_many_random_heads_as_top_heads_at_every_step(model, monkeypatch):
     off = []
     plain = model.gates
 
-    def watch(values, at=None):
+    def watch(values, positions=None):
         off.append(int((torch.as_tensor(values) == 0).sum()))
-        return plain(values, at)
+        return plain(values, positions)
 
     monkeypatch.setattr(model, "gates", watch)
     found = causal_check(model, scores(CARRIES), NEXT, steps=(0, 2, 6), draws=3)

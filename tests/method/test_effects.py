@@ -540,7 +540,7 @@ def test_holes_are_no_errors():
         assert np.isnan(found.values).sum() == np.prod(model.spec.shape) - len(model.spec)
 
 
-# `gates(…, toward=…)` and what it is fed with
+# `gates(…, replacement=…)` and what it is fed with
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
@@ -549,24 +549,24 @@ def test_a_closed_gate_leaves_what_stands_in(kind):
     closed gates mix."""
     model = model_of(kind)
     ids, other = (torch.tensor([some_rows(1, seed)[0].ids] * 2) for seed in (0, 1))
-    toward = model.head_activations(other)
+    replacement = model.head_activations(other)
     shape = model.spec.shape
-    with gates(model, torch.zeros(shape), toward=toward):
+    with gates(model, torch.zeros(shape), replacement=replacement):
         inside = model.head_activations(ids)
-    for layer, wanted in toward.items():
+    for layer, wanted in replacement.items():
         assert torch.allclose(inside[layer], wanted, atol=1e-6)
     first = model.anatomy.present()[0].layer
     plain = model.head_activations(ids)
-    with gates(model, torch.full(shape, 0.25), toward=toward):
+    with gates(model, torch.full(shape, 0.25), replacement=replacement):
         mixed = model.head_activations(ids)[first]
-    assert torch.allclose(mixed, 0.25 * plain[first] + 0.75 * toward[first], atol=1e-5)
+    assert torch.allclose(mixed, 0.25 * plain[first] + 0.75 * replacement[first], atol=1e-5)
 
 
 @torch.no_grad()
 def test_open_gates_are_the_model_whatever_stands_in(llama):
     ids = torch.tensor([some_rows(1)[0].ids])
-    toward = {layer: torch.randn_like(one) for layer, one in llama.head_activations(ids).items()}
-    with gates(llama, torch.ones(llama.spec.shape), toward=toward):
+    replacement = {layer: torch.randn_like(one) for layer, one in llama.head_activations(ids).items()}
+    with gates(llama, torch.ones(llama.spec.shape), replacement=replacement):
         inside = llama.hf(ids).logits
     assert torch.equal(inside, llama.hf(ids).logits)
 
@@ -577,19 +577,23 @@ def test_a_mask_of_positions(llama):
     mask = torch.zeros(ids.shape, dtype=torch.bool)
     mask[0, 2] = mask[0, 4] = mask[1, 5] = True
     plain = llama.head_activations(ids)[0]
-    with gates(llama, {"L0H1": 0}, at=mask):
+    with gates(llama, {"L0H1": 0}, positions=mask):
         inside = llama.head_activations(ids)[0]
     assert ((inside != plain).any(-1) == mask).all()
-    with gates(llama, {"L0H1": 0}, at=mask[:, :3]), pytest.raises(GateError, match="positions of shape"):
+    with (
+        gates(llama, {"L0H1": 0}, positions=mask[:, :3]),
+        pytest.raises(GateError, match="positions of shape"),
+    ):
         llama.hf(ids)
 
 
 @pytest.mark.parametrize(
-    "toward", [torch.zeros(3), {0: [1.0]}, {7: torch.zeros(32)}, {0: torch.zeros(5)}, {0: torch.zeros(2, 32)}]
+    "replacement",
+    [torch.zeros(3), {0: [1.0]}, {7: torch.zeros(32)}, {0: torch.zeros(5)}, {0: torch.zeros(2, 32)}],
 )
-def test_what_cannot_stand_in(llama, toward):
+def test_what_cannot_stand_in(llama, replacement):
     with pytest.raises(GateError):
-        gates(llama, {"L0H1": 0}, toward=toward)
+        gates(llama, {"L0H1": 0}, replacement=replacement)
 
 
 def test_the_mean_is_over_tokens_not_over_padding(llama):

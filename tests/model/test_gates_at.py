@@ -1,4 +1,4 @@
-"""`gates(…, at=positions)`: gates that hold at one position of each row."""
+"""`gates(…, positions=positions)`: gates that hold at one position of each row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_only_the_chosen_position_of_each_row_is_gated(kind):
     model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (random_gates(model), random_gates(model, 3), torch.zeros(model.spec.shape)):
-        with gates(model, values, at=AT):
+        with gates(model, values, positions=AT):
             found = logits(model, IDS)
         assert torch.allclose(found, by_hand(model, values, AT.tolist()), atol=2e-5)
         for row, position in enumerate(AT.tolist()):
@@ -69,7 +69,7 @@ def test_ones_are_bit_identical(kind):
     model = shared_model(kind)
     plain = logits(model, IDS)
     for values in (torch.ones(model.spec.shape), torch.ones(3, *model.spec.shape)):
-        with gates(model, values, at=AT):
+        with gates(model, values, positions=AT):
             assert torch.equal(logits(model, IDS), plain)
     assert torch.equal(logits(model, IDS), plain)
 
@@ -77,10 +77,10 @@ def test_ones_are_bit_identical(kind):
 @torch.no_grad()
 def test_each_row_as_if_alone(llama):
     values = random_gates(llama, 3)
-    with gates(llama, values, at=AT):
+    with gates(llama, values, positions=AT):
         together = logits(llama, IDS)
     for row in range(3):
-        with gates(llama, values[row], at=AT[row : row + 1]):
+        with gates(llama, values[row], positions=AT[row : row + 1]):
             alone = logits(llama, IDS[row : row + 1])
         assert torch.allclose(together[row : row + 1], alone, atol=1e-5)
 
@@ -96,7 +96,7 @@ def test_a_zero_at_one_position_is_that_head_silent_there(llama):
     handle = llama.hf.model.layers[0].self_attn.o_proj.register_forward_hook(keep)
     logits(llama, IDS)
     plain = written["now"]
-    with gates(llama, {"L0H2": 0}, at=[1, 3, 5]):
+    with gates(llama, {"L0H2": 0}, positions=[1, 3, 5]):
         logits(llama, IDS)
     handle.remove()
     changed = (written["now"] != plain).any(-1)
@@ -108,7 +108,7 @@ def test_logits_at_of_a_model_that_was_never_asked_before():
     """What is tried once per model, on a short text, has nothing to do with the gates in force."""
     model = load_model(build_tiny("llama"))
     ids, at = sample_ids(batch=3, length=20), torch.tensor([19, 12, 3])
-    with gates(model, {"L0H2": 0}, at=at):
+    with gates(model, {"L0H2": 0}, positions=at):
         found = model.logits_at(ids, torch.arange(3), at)
         whole = logits(model, ids)
     assert torch.allclose(found, whole[torch.arange(3), at], atol=1e-5)
@@ -119,9 +119,12 @@ def test_logits_at_of_a_model_that_was_never_asked_before():
 def test_a_position_behind_the_text_is_refused(llama):
     """It would gate nothing and say nothing."""
     length = IDS.shape[1]
-    with gates(llama, {"L0H2": 0}, at=[1, 3, length - 1]):
+    with gates(llama, {"L0H2": 0}, positions=[1, 3, length - 1]):
         logits(llama, IDS)
-    with gates(llama, {"L0H2": 0}, at=[1, 3, length]), pytest.raises(GateError, match=f"position {length}, "):
+    with (
+        gates(llama, {"L0H2": 0}, positions=[1, 3, length]),
+        pytest.raises(GateError, match=f"position {length}, "),
+    ):
         logits(llama, IDS)
 
 
@@ -130,7 +133,7 @@ def test_the_next_block_is_not_bound_to_the_positions_of_the_last(llama):
     values = random_gates(llama)
     with gates(llama, values):
         everywhere = logits(llama, IDS)
-    with gates(llama, values, at=AT):
+    with gates(llama, values, positions=AT):
         logits(llama, IDS)
     with gates(llama, values):
         assert torch.equal(logits(llama, IDS), everywhere)
@@ -138,7 +141,7 @@ def test_the_next_block_is_not_bound_to_the_positions_of_the_last(llama):
 
 def test_gradients_flow(llama):
     values = random_gates(llama, 3).requires_grad_()
-    with gates(llama, values, at=AT):
+    with gates(llama, values, positions=AT):
         logits(llama, IDS).square().sum().backward()
     assert (values.grad.abs() > 0).all()
 
@@ -146,33 +149,33 @@ def test_gradients_flow(llama):
 @torch.no_grad()
 def test_logits_at_the_gated_position(llama):
     values = random_gates(llama)
-    with gates(llama, values, at=AT):
+    with gates(llama, values, positions=AT):
         whole = logits(llama, IDS)
         picked = llama.logits_at(IDS, torch.arange(3), AT)
     assert torch.allclose(picked, whole[torch.arange(3), AT], atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    "at", [[[1, 2, 3]], 1, [True], [1j], [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()]
+    "at", [[[1, 2, 3]], 1.5, True, [True], [1j], [0.5, 1, 2], [-1, 0, 2], "abc", [None], object()]
 )
 def test_what_are_no_positions(llama, at):
-    with pytest.raises(GateError, match="positions are whole numbers"):
-        gates(llama, torch.ones(3, 4), at=at)
+    with pytest.raises(GateError, match="positions are one whole number"):
+        gates(llama, torch.ones(3, 4), positions=at)
 
 
 @pytest.mark.parametrize("at", [[1], [1, 2], [1, 2, 3, 4]])
 def test_as_many_positions_as_rows(llama, at):
     plain = logits(llama, IDS)
     message = rf"one position of each of {len(at)} rows, but a batch of shape \[3, 6\]"
-    with pytest.raises(GateError, match=message), gates(llama, torch.ones(3, 4), at=at):
+    with pytest.raises(GateError, match=message), gates(llama, torch.ones(3, 4), positions=at):
         logits(llama, IDS)
     assert torch.equal(logits(llama, IDS), plain)  # nothing is left behind
 
 
 def test_wrong_gates_are_wrong_with_positions_too(llama):
     with pytest.raises(GateError, match=r"\[layer, head\] = \[3, 4\]"):
-        gates(llama, torch.ones(4, 3), at=AT)
-    with pytest.raises(GateError, match="2 rows"), gates(llama, torch.ones(2, 3, 4), at=AT):
+        gates(llama, torch.ones(4, 3), positions=AT)
+    with pytest.raises(GateError, match="2 rows"), gates(llama, torch.ones(2, 3, 4), positions=AT):
         logits(llama, IDS)
 
 
@@ -191,7 +194,12 @@ def test_with_a_cache_the_same_tokens_are_gated(llama, split):
     values = torch.zeros(llama.spec.shape)
     mask = torch.arange(IDS.shape[1]) == AT[:, None]
     outputs = {layer: z + 1 for layer, z in llama.head_activations(IDS).items()}
-    for chosen in ({"at": AT}, {"at": mask}, {"at": AT, "toward": outputs}, {"toward": outputs}):
+    for chosen in (
+        {"positions": AT},
+        {"positions": mask},
+        {"positions": AT, "replacement": outputs},
+        {"replacement": outputs},
+    ):
         with gates(llama, values, **chosen):
             whole, parts = logits(llama, IDS), in_two_passes(llama, split)
         assert torch.allclose(parts, whole, atol=2e-5)
@@ -209,7 +217,7 @@ def test_the_first_token_alone_is_gated_while_text_is_generated(kind):
         mask = torch.ones_like(IDS[:1])
         return torch.stack(model.hf.generate(IDS[:1], attention_mask=mask, **options).logits)
 
-    with gates(model, torch.zeros(model.spec.shape), at=[0]):
+    with gates(model, torch.zeros(model.spec.shape), positions=[0]):
         cached, plain = greedy(True), greedy(False)
     assert torch.allclose(cached, plain, atol=2e-5)
     with gates(model, torch.zeros(model.spec.shape)):
@@ -227,7 +235,7 @@ def test_a_cache_that_is_passed_by_position_counts(llama):
         given = {"past_key_values": cache} if named else {}
         return base(IDS[:, 3:], *mask_and_positions, *([] if named else [cache]), **given).last_hidden_state
 
-    with gates(llama, values, at=[0, 0, 0]):
+    with gates(llama, values, positions=[0, 0, 0]):
         whole = base(IDS, use_cache=False).last_hidden_state[:, 3:]
         by_name, by_position = passes(named=True), passes(None, None)
     assert torch.allclose(by_name, whole, atol=2e-5)
@@ -237,7 +245,7 @@ def test_a_cache_that_is_passed_by_position_counts(llama):
 @torch.no_grad()
 def test_wrong_arguments_are_answered_by_the_model(llama):
     with (
-        gates(llama, torch.zeros(llama.spec.shape), at=AT),
+        gates(llama, torch.zeros(llama.spec.shape), positions=AT),
         pytest.raises(TypeError, match=r"LlamaModel\.forward\(\)"),
     ):
         llama.hf.model(*[IDS] * 99)
@@ -246,13 +254,13 @@ def test_wrong_arguments_are_answered_by_the_model(llama):
 @torch.no_grad()
 def test_copied_or_pickled_a_model_gated_at_positions_is_the_plain_one(llama):
     plain = logits(llama, IDS)
-    with gates(llama, torch.zeros(llama.spec.shape), at=AT):
+    with gates(llama, torch.zeros(llama.spec.shape), positions=AT):
         twins = [copy.deepcopy(llama.hf), pickle.loads(pickle.dumps(llama.hf))]
         gated = logits(llama, IDS)
     for hf in twins:
         assert torch.equal(hf(input_ids=IDS, use_cache=False).logits, plain)
         twin = load_model(hf, check=False)
-        with gates(twin, torch.zeros(twin.spec.shape), at=AT):
+        with gates(twin, torch.zeros(twin.spec.shape), positions=AT):
             assert torch.equal(logits(twin, IDS), gated)
             # the copies look at no pass of the original
             assert llama._gating._values.past is None

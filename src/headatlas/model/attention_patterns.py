@@ -36,8 +36,7 @@ def attention_patterns(
         events = [event for event in seen.events if event.owner == found.module]
         if not events or events[-1].heads != found.heads:
             raise HeadatlasError(
-                f"the attention pattern of layer {found.layer} of {model.spec.name} cannot be seen in a text of "
-                f"{length} tokens."
+                f"{model.spec.name} shows no attention pattern in layer {found.layer} for {length} tokens."
             )
         pattern = events[-1].pattern[..., :length]  # attention sinks are further columns
         patterns[:, found.layer, : found.heads] = pattern.float().cpu()

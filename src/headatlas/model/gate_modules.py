@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from inspect import signature
-from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -145,7 +145,9 @@ class _Gated(nn.Module):
             gate = self._only_at(gate, z, self.values.positions)
         heads = (z.unflatten(-1, (self.heads, self.head_dim)) * gate).to(z.dtype)
         if self.layer in self.values.replacement:
-            instead = self._stand_in(self.values.replacement[self.layer], z).to(device=z.device, dtype=z.dtype)
+            instead = self._stand_in(self.values.replacement[self.layer], z).to(
+                device=z.device, dtype=z.dtype
+            )
             heads = heads + (1 - gate) * instead.unflatten(-1, (self.heads, self.head_dim))
         return self.inner(heads.flatten(-2), *args, **kwargs)
 
@@ -166,8 +168,8 @@ class _Gated(nn.Module):
         past = self._past()
         if self.values.last_position >= past + z.shape[1] and not self.values.cached:
             raise GateError(
-                f"gates at position {self.values.last_position}, but a text of {z.shape[1]} tokens (positions "
-                "count from 0; to reach tokens of later passes, pass use_cache=True or a cache)."
+                f"gates at position {self.values.last_position}, but a text of {z.shape[1]} tokens "
+                "(positions count from 0; to reach tokens of later passes, pass use_cache=True or a cache)."
             )
         positions = past + torch.arange(z.shape[1], device=z.device)
         is_gated_position = positions == at.to(z.device)[:, None]
@@ -182,7 +184,7 @@ class _Gated(nn.Module):
         return self.values.past
 
     def _sliced(self, at: slice, z: Tensor) -> Bool[Tensor, "1 new_position"]:
-        """The mask of a slice for the tokens of this pass; it does not reach tokens that are generated later."""
+        """The mask of a slice for the tokens of this pass; tokens that are generated later are not gated."""
         if z.ndim != 3:
             raise GateError(f"gates at positions, but a batch of shape {list(z.shape[:-1])}.")
         past, new = self._past(), z.shape[1]
@@ -218,8 +220,8 @@ class _Gated(nn.Module):
             exceeds = z.ndim != 3 or past + z.shape[1] > positions
             if exceeds or (not self.values.cached and z.shape[1] != positions):
                 raise GateError(
-                    f"the replacement in layer {self.layer} has {positions} positions, but this pass has positions "
-                    f"{past} to {past + z.shape[-2] - 1}."
+                    f"the replacement in layer {self.layer} has {positions} positions, but this pass has "
+                    f"positions {past} to {past + z.shape[-2] - 1}."
                 )
             instead = instead[:, past : past + z.shape[1]]
         if rows not in (1, z.shape[0]):
@@ -414,20 +416,21 @@ class Gating:
     def _checked_positions(self, at: Any) -> Positions:
         if isinstance(at, slice):
             return at
-        if isinstance(at, Integral) and not isinstance(at, bool):
-            index = int(at)
-            return slice(index, index + 1 or None)
+        if isinstance(at, int | np.integer) and not isinstance(at, bool):
+            return slice(int(at), int(at) + 1 or None)
         try:
             positions = torch.as_tensor(at)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise GateError("positions are whole numbers, one per row.") from error
+            raise GateError(
+                "positions are one whole number, a slice, or whole numbers, one per row."
+            ) from error
         if positions.ndim == 2 and positions.dtype == torch.bool:
             return positions
         whole = not (positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool)
         if positions.ndim != 1 or not whole or (positions < 0).any():
             raise GateError(
-                "positions are one whole number or a slice for all rows, whole numbers from 0, one per row, or "
-                "[row, position] of bools."
+                "positions are one whole number or a slice for all rows, whole numbers from 0, one per row, "
+                "or [row, position] of bools."
             )
         return positions
 

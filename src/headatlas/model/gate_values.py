@@ -22,9 +22,9 @@ _LAYER = re.compile(r"L(\d+)", re.IGNORECASE)
 #: the mean output of a head in this text is what `replacement="mean"` leaves
 _MEAN_TEXT = (
     "The museum opened in 1923, a short walk from the river. Its first rooms held maps, coins and a few "
-    "paintings; later the collection grew to more than 40,000 pieces. Today most visitors come for the library, "
-    "where anyone may read old letters, newspapers and scientific journals. \"We want people to ask questions,\" "
-    "says the director, \"and to find out for themselves.\""
+    "paintings; later the collection grew to more than 40,000 pieces. Today most visitors come for the "
+    "library, where anyone may read old letters, newspapers and scientific journals. 'We want people to ask "
+    "questions,' says the director, 'and to find out for themselves.'"
 )
 
 
@@ -79,9 +79,13 @@ def _from_labelled(spec: ModelSpec, values: Any) -> Tensor:
     extra = [str(dim) for dim in values.dims if dim not in ("row", "layer", "head")]
     if extra or not {"layer", "head"} <= set(values.dims):
         fix = f"; select from {extra[0]!r} or average over it" if extra else ""
-        raise GateError(f"gates have the dimensions layer and head, not {', '.join(map(str, values.dims))}{fix}.")
+        raise GateError(
+            f"gates have the dimensions layer and head, not {', '.join(map(str, values.dims))}{fix}."
+        )
     for dim, size in zip(("layer", "head"), spec.shape, strict=True):
-        if values.sizes[dim] != size or (dim in values.coords and list(values[dim].values) != list(range(size))):
+        if values.sizes[dim] != size or (
+            dim in values.coords and list(values[dim].values) != list(range(size))
+        ):
             raise GateError(f"the gates cover a part of the {dim}s; {spec.name} has {size} of them.")
     order = [dim for dim in ("row", "layer", "head") if dim in values.dims]
     return torch.as_tensor(values.transpose(*order).values)
@@ -111,7 +115,7 @@ def replacement_outputs(model: Model, replacement: Any) -> Mapping[int, Tensor] 
         }
     if not isinstance(replacement, Mapping):
         raise GateError(
-            'a replacement is "zero", "mean", a text, what Model.head_outputs gives, or a mapping from layers '
-            "to tensors."
+            'a replacement is "zero", "mean", a text, what Model.head_outputs gives, or a mapping from '
+            "layers to tensors."
         )
     return replacement

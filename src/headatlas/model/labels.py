@@ -80,7 +80,9 @@ def logit_attribution(
     if not -length <= position < length:
         raise RequestError(f"position is {position}; the text has {length} tokens.")
     tokens = [one_token(model, token) for token in (target, *([] if foil is None else [foil]))]
-    parts = contributions(model, ids[0], position % length, tokens[0], tokens[1] if foil is not None else None)
+    parts = contributions(
+        model, ids[0], position % length, tokens[0], tokens[1] if foil is not None else None
+    )
     heads = list(model.spec)
     layers = range(len(parts.rest))
     names = [*map(str, heads), *(f"L{layer} rest" for layer in layers), "embedding", "bias"]
@@ -118,7 +120,9 @@ def top_tokens(
     name = model.spec.require(head)
     vector = model.source_vectors([one_token(model, token)], "embedding" if name.layer == 0 else source)
     weights = model.value_output(name)
-    written = exact(vector[0]) @ exact(weights.value).to(vector.device) @ exact(weights.output).to(vector.device)
+    written = (
+        exact(vector[0]) @ exact(weights.value).to(vector.device) @ exact(weights.output).to(vector.device)
+    )
     norm = model.norm_after(name.layer)
     written = written if norm is None else norm(written)
     written = model.final_norm()(written) if norms == "folded" else written

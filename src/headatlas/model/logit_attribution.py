@@ -1,9 +1,9 @@
 """Direct logit attribution: the part of a logit that each head writes into the residual stream itself.
 
-The stream before the final norm is a sum: the embedding, what every head writes, what the rest of every layer
-adds. The final norm divides this sum by one number per position (and some norms take off the mean over
-channels first); with that number as it is in the text, the norm is linear. So the logit of a token is a sum of
-contributions, one per component.
+The residual stream before the final norm is a sum: the embedding, what every head writes, what the rest of
+every layer adds. The final norm divides this sum by one number per position (some norms subtract the mean
+over channels first). With that number held at its value in the text the norm is linear, so the logit of a
+token is a sum of contributions, one per component.
 
 How an attention output enters the stream differs between architectures (a norm after W_O, a multiplier,
 parallel blocks), so it is found by experiment: some tensor that the model computes must equal the block's
@@ -40,9 +40,11 @@ _TOLERANCE, _HALF_TOLERANCE = 1e-3, 4e-2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contributions:
-    """Additive parts of a logit (or of a difference of two): `heads` is NaN where there is no head, `rest` is
-    what each layer adds besides its heads (its MLP and biases). `capped` is True if the model caps its logits:
-    the parts then sum to the logit before the cap."""
+    """Additive parts of a logit, or of a difference of two.
+
+    `heads` is NaN where there is no head; `rest` is what each layer adds besides its heads (its MLP and
+    biases). `capped`: the model caps its logits, and the parts sum to the logit before the cap.
+    """
 
     heads: Float[Tensor, "layer head"]
     rest: Float[Tensor, " layer"]
@@ -66,7 +68,7 @@ def contributions(
         seen = trace(model.hf, ids[None])
     readout = _Readout.of(model, seen, position, target, foil)
     layers = model.anatomy.layers
-    blocks = [seen.last(model.anatomy.block(layer)) for layer in range(layers)]
+    blocks = [_last(seen, model.anatomy.block(layer)) for layer in range(layers)]
     heads = torch.full(model.spec.shape, torch.nan, dtype=torch.float64)
     rest = torch.zeros(layers, dtype=torch.float64)
     for layer, block in enumerate(blocks):
@@ -82,6 +84,16 @@ def contributions(
     # the embedding, and what happens to the stream between blocks
     embedding = readout(_at(blocks[-1].output, position)) - heads.nansum() - rest.sum()
     return Contributions(heads, rest, float(embedding), readout.bias, readout.capped)
+
+
+def _last(seen: Trace, name: str) -> Call:
+    """The last call of a module that takes and returns the residual stream."""
+    calls = seen.of(name)
+    if not calls or calls[-1].input is None or calls[-1].output is None:
+        raise HeadatlasError(
+            f"{name} does not pass on a residual stream; logits cannot be attributed to heads."
+        )
+    return calls[-1]
 
 
 def _at(tensor: Tensor, position: int) -> Float[Tensor, " hidden"]:
@@ -115,15 +127,22 @@ class _Readout:
         stream, normed = _at(call.input, position), _at(call.output, position)
         shift = _at(call.module(torch.zeros_like(call.input)), 0)
         plain = norm(stream)
-        factor = _factor(normed - shift, plain, _tolerance(call.output), f"the final norm of {model.spec.name}")
+        factor = _factor(
+            normed - shift, plain, _tolerance(call.output), f"the final norm of {model.spec.name}"
+        )
         unembedding = exact(model.unembedding()).cpu()
         offsets = bias_of(model.hf.get_output_embeddings())
         logits = normed @ unembedding + (0 if offsets is None else offsets.double().cpu())
         actual = seen.logits[0, position].double().cpu()[: len(logits)]
         scale = float(actual @ logits / (logits @ logits))
-        deviation = float((actual - scale * logits).abs().max() / actual.abs().max())
-        capped = deviation > _tolerance(seen.logits)
-        if capped:  # before the cap: the largest logits are those that a cap changes least in order
+        allowed = _tolerance(call.output) * float(actual.abs().max())
+        capped = float((actual - scale * logits).abs().max()) > allowed
+        if capped:
+            if float(actual[logits.argsort()].diff().min()) < -allowed:  # a cap keeps the order of the logits
+                raise HeadatlasError(
+                    f"the logits of {model.spec.name} are not a linear function of its final norm, so they "
+                    "cannot be attributed to heads."
+                )
             scale = 1.0
         vector = unembedding[:, target] - (0 if foil is None else unembedding[:, foil])
         gain = norm.gain.double().cpu()
@@ -147,14 +166,15 @@ def _final_norm_name(hf: nn.Module, seen: Trace, last_block: str) -> str:
     """The name of the norm that reads the stream after the last block."""
     block = seen.last(last_block)
     for call in sorted(seen.calls, key=lambda call: call.start):
-        if call.start < block.end or call.input is None or is_linear(call.module):
+        if call.start < block.end or call.input is None or call.output is None or is_linear(call.module):
             continue
-        if any(True for _ in call.module.children()) or not list(call.module.parameters()):
+        if any(True for _ in call.module.children()) or call.input.shape != call.output.shape:
             continue
-        if block.output is not None and torch.equal(
-            call.input.flatten(0, -2), block.output.flatten(0, -2).to(call.input)
-        ):
-            return call.name
+        if block.output is None or call.input.numel() != block.output.numel():
+            continue
+        if torch.equal(call.input.flatten(), block.output.flatten().to(call.input)):
+            if not torch.equal(call.input, call.output):  # not a dropout
+                return call.name
     raise HeadatlasError(f"no norm was found between the last layer of {type(hf).__name__} and its logits.")
 
 
@@ -162,7 +182,9 @@ def _factor(wanted: Tensor, vector: Tensor, tolerance: float, what: str) -> floa
     """The number that makes `wanted` of `vector`."""
     factor = float(wanted @ vector / (vector @ vector).clamp(min=1e-300))
     if float((wanted - factor * vector).norm()) > tolerance * max(float(wanted.norm()), 1e-30):
-        raise HeadatlasError(f"{what} is not a norm that is linear at a position; logits cannot be attributed.")
+        raise HeadatlasError(
+            f"{what} is not a norm that is linear at a position; logits cannot be attributed."
+        )
     return factor
 
 
@@ -173,7 +195,9 @@ def _written(
     projection = seen.last(found.output)
     assert projection.input is not None and projection.output is not None
     outputs = _at(projection.input, position).unflatten(-1, (found.heads, found.head_dim))
-    weights = torch.stack([exact(model.output_weight(found.layer, head)).cpu() for head in range(found.heads)])
+    weights = torch.stack(
+        [exact(model.output_weight(found.layer, head)).cpu() for head in range(found.heads)]
+    )
     written = torch.einsum("hd,hdm->hm", outputs, weights)
     added = projection.output
     name = norm_after(seen, found.output)
@@ -184,38 +208,49 @@ def _written(
         shift = _at(call.module(torch.zeros_like(call.input)), 0)
         whole = norm(_at(call.input, position))
         factor = _factor(
-            _at(call.output, position) - shift, whole, _tolerance(call.output), f"the norm after layer {found.layer}"
+            _at(call.output, position) - shift,
+            whole,
+            _tolerance(call.output),
+            f"the norm after layer {found.layer}",
         )
         written, added = factor * norm(written), call.output
-    return _multiplier(seen, block, added, model.spec.name, found.layer) * written
+    return _multiplier(seen, block, projection, added, f"layer {found.layer} of {model.spec.name}") * written
 
 
-def _multiplier(seen: Trace, block: Call, added: Tensor, name: str, layer: int) -> float:
+def _multiplier(seen: Trace, block: Call, projection: Call, added: Tensor, where: str) -> float:
     """The number by which the attention output is multiplied before it is added to the stream."""
     assert block.input is not None and block.output is not None
-    start, attention = (tensor.reshape(-1, tensor.shape[-1]).double().cpu() for tensor in (block.input, added))
+    start, attention = (
+        tensor.reshape(-1, tensor.shape[-1]).double().cpu() for tensor in (block.input, added)
+    )
     tolerance, size = _tolerance(added), float(attention.norm())
     if size == 0:
         return 1.0
     inside = [call for call in seen.calls if block.start < call.start and call.end < block.end]
-    for call in inside:
-        if call.input is None or call.input.numel() != start.numel():
-            continue
-        change = call.input.reshape(start.shape).double().cpu() - start
-        factor = float((change * attention).sum() / size**2)
-        if abs(factor) > 1e-6 and float((change - factor * attention).norm()) <= tolerance * abs(factor) * size:
-            return factor
-    # a parallel block adds the attention's and the MLP's output at once
-    change = (block.output.reshape(start.shape).double().cpu() - start).flatten()
-    for call in inside:
-        if call.output is None or call.output.numel() != start.numel():
-            continue
-        other = call.output.reshape(start.shape).double().cpu().flatten()
-        basis = torch.stack([attention.flatten(), other], dim=1)
-        factors = torch.linalg.lstsq(basis, change[:, None]).solution[:, 0]
-        if float((change - basis @ factors).norm()) <= tolerance * float(change.norm()):
-            return float(factors[0])
+    later = [call.input for call in inside if call.input is not None and call.start > projection.end]
+    changes = [
+        (tensor.reshape(start.shape).double().cpu() - start).flatten()
+        for tensor in [*later, block.output]
+        if tensor.numel() == start.numel()
+    ]
+    # Parallel blocks add something else at the same time, such as the output of an MLP.
+    others = [
+        call.output.reshape(start.shape).double().cpu().flatten()
+        for call in inside
+        if call.name.count(".") == block.name.count(".") + 1
+        and call.output is not None
+        and call.output.numel() == start.numel()
+    ]
+    # Falcon adds the attention output to that of the MLP in place.
+    others += [other - attention.flatten() for other in others]
+    for extra in ([], *([other] for other in others)):
+        basis = torch.stack([attention.flatten(), *extra], dim=1)
+        for change in changes:
+            factors = torch.linalg.lstsq(basis, change[:, None]).solution[:, 0]
+            deviation = float((change - basis @ factors).norm())
+            if abs(float(factors[0])) > 1e-6 and deviation <= tolerance * float(change.norm()):
+                return float(factors[0])
     raise HeadatlasError(
-        f"how layer {layer} of {name} adds its attention output to the residual stream was not found, so logits "
-        "cannot be attributed to heads."
+        f"{where} does not add its attention output to the residual stream in a known way, so logits cannot "
+        "be attributed to heads."
     )

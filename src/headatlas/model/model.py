@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,11 @@ from torch import Tensor
 
 from headatlas.core import GateError, Head, ModelSpec, RequestError
 from headatlas.model.activations import head_outputs, observe
+from headatlas.model.anatomy import Anatomy, Attention
+from headatlas.model.fingerprint import fingerprint
+from headatlas.model.first_tokens import first_tokens
+from headatlas.model.gate_modules import Gating, is_gated
+from headatlas.model.gate_values import gate_tensor, replacement_outputs
 from headatlas.model.labels import (
     labelled_head_outputs,
     logit_attribution,
@@ -21,20 +26,15 @@ from headatlas.model.labels import (
     patterns,
     top_tokens,
 )
-from headatlas.model.gate_values import gate_tensor, replacement_outputs
-from headatlas.model.logit_attribution import find_final_norm
-from headatlas.model.texts import Text, token_ids, token_texts
-from headatlas.model.anatomy import Anatomy, Attention
-from headatlas.model.fingerprint import fingerprint
-from headatlas.model.first_tokens import first_tokens
-from headatlas.model.gate_modules import Gating, is_gated
 from headatlas.model.linear import columns_of, is_plain, width_in, width_out
+from headatlas.model.logit_attribution import find_final_norm
 from headatlas.model.modes import eval_mode
 from headatlas.model.post_norm import NormAfter, find_norms
 from headatlas.model.probe import eager, input_device
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources
+from headatlas.model.texts import Text, token_ids, token_texts
 from headatlas.model.weights import ValueOutput, output_slice, read_head, value_slice
 
 if TYPE_CHECKING:
@@ -146,11 +146,9 @@ class Model:
         values = gate_tensor(self.spec, values)
         return self._gating(values, positions, replacement_outputs(self, replacement))
 
-    def patch(
-        self, heads: Any, from_text: Text, positions: Any = None
-    ) -> AbstractContextManager[None]:
-        """Inside the block the outputs of `heads` are those that they have in `from_text`, which is as long in
-        tokens as the texts that the model reads there.
+    def patch(self, heads: Any, from_text: Text, positions: Any = None) -> AbstractContextManager[None]:
+        """Inside the block the outputs of `heads` are those that they have in `from_text`, a text of as many
+        tokens as those that the model reads there.
 
         >>> with model.patch(["L17H2", "L23H4"], "The capital of Spain is"):  # doctest: +SKIP
         ...     model.next_tokens("The capital of France is")
@@ -159,8 +157,8 @@ class Model:
         return self._gating(gate_tensor(self.spec, heads), positions, outputs)
 
     def __call__(self, text: Text) -> Float[Tensor, "row position vocabulary"]:
-        """The logits of texts of equal length in tokens (or of token ids), with the first tokens that the model
-        wants. Gates that are in force hold here too."""
+        """The logits of texts of equal length in tokens, or of token ids. Texts get the first tokens that the
+        model wants. Gates that are in force hold here too."""
         with torch.no_grad(), self._evaluating():
             logits: Tensor = self.hf(input_ids=token_ids(self, text), use_cache=False).logits
         return logits
@@ -179,8 +177,9 @@ class Model:
         return patterns(self, text)
 
     def head_outputs(self, text: Text) -> xr.DataArray:
-        """What the heads put out [position, layer, head, dim], before W_O (TransformerLens: `hook_z`), or with
-        `row` first for several texts. The coordinate `token` holds the tokens. Gates that are in force hold."""
+        """The outputs of all heads before W_O (TransformerLens: `hook_z`): [position, layer, head, dim], or
+        with `row` first for several texts. The coordinate `token` holds the tokens; negative positions count
+        from the end. Gates that are in force hold here too."""
         return labelled_head_outputs(self, text)
 
     def logit_attribution(
@@ -204,8 +203,8 @@ class Model:
         source: str = "first_mlp",
         suppressed: bool = False,
     ) -> pd.DataFrame:
-        """The tokens that a head promotes most (or suppresses most) by its weights when it attends to `token`:
-        columns `token` and `score`.
+        """The tokens that a head promotes most (or suppresses most) by its weights when it attends to
+        `token`: columns `token` and `score`.
 
         `norms="published"` ignores the final norm, as MAPS does; "folded" multiplies by its weights, which is
         nearer to what the model computes. `source` as in `source_vectors`.
@@ -343,8 +342,8 @@ def gates(
     `values` are one of:
 
     - [layer, head] for all rows, or [row, layer, head] with one gate set per row of the batch: a tensor
-      (gradients flow into it), an array, nested lists, or a labelled array such as `atlas.gates(task)` without
-      its other dimensions;
+      (gradients flow into it), an array, nested lists, or a labelled array such as
+      `atlas.gates(task).sel(fit="retain").mean("seed")`;
     - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer;
     - a mapping from heads or layers to values, all others being one: `{"L5H3": 0.5}`.
 
@@ -353,11 +352,11 @@ def gates(
     Each head's output is multiplied by its value before the output projection: 1 leaves the model as
     it is, bit for bit, 0 removes the head. Values where the model has no head are ignored.
 
-    With `positions` they hold there alone: a whole number or a slice for all rows (negative numbers count from
-    the end of the text), one position per row, or [row, position] of bools. Positions count the tokens of the
-    whole text from 0, padding on the left included, also where a key/value cache holds the first of them
-    (`generate`): `positions=0` gates the first token of the prompt, `positions=-1` its last one, and neither a
-    generated one.
+    With `positions` they hold there alone: a whole number or a slice for all rows (negative numbers count
+    from the end of the text), one position per row, or [row, position] of bools. Positions count the tokens
+    of the whole text from 0, padding on the left included, also where a key/value cache holds the first of
+    them (`generate`): `positions=0` gates the first token of the prompt, `positions=-1` its last one, and
+    neither gates a generated token.
 
     `replacement` is what a closed gate leaves in place of a head's output: "zero", "mean" (the head's mean
     output in a built-in English text), a text as long in tokens as those that the model reads, what

@@ -35,7 +35,8 @@ def token_ids(model: Model, text: Text) -> Int[Tensor, "row position"]:
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1:
         raise RequestError(
-            f"the texts have {lengths[0]} to {lengths[-1]} tokens; give texts of equal length, or one at a time."
+            f"the texts have {lengths[0]} to {lengths[-1]} tokens; give texts of equal length, or one at a "
+            "time."
         )
     return torch.tensor(rows, device=model.device)
 

@@ -53,13 +53,13 @@ def ablate(
 
     def changes(batch: Pass, members: Sequence[int]) -> Change:
         pairs = [(rows[place], rows[others[place]]) for place in members]
-        toward = outputs_of_others(model, pairs, batch.ids.shape[1]) if instead == "resample" else mean
+        replacement = outputs_of_others(model, pairs, batch.ids.shape[1]) if instead == "resample" else mean
 
         def change(head: Head | None) -> AbstractContextManager[None]:
             if head is None:
-                return model.gates(torch.zeros(model.spec.shape), toward=toward or None)
-            chosen = {head.layer: toward[head.layer]} if toward else None
-            return model.gates(gates_without(model, head), toward=chosen)
+                return model.gates(torch.zeros(model.spec.shape), replacement=replacement or None)
+            chosen = {head.layer: replacement[head.layer]} if replacement else None
+            return model.gates(gates_without(model, head), replacement=chosen)
 
         return change
 

@@ -143,13 +143,13 @@ def evaluate_sets(
     rows: Sequence[Row],
     sets: Float[np.ndarray, "set layer head"],
     *,
-    toward: Mapping[int, Tensor] | None = None,
+    replacement: Mapping[int, Tensor] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Float[np.ndarray, "set row"], Float[np.ndarray, "set row"]]:
     """The mean loss of each row's target tokens under each gate set, and the share of them that are the top
     choice. Sets that are the same are measured once.
 
-    `toward` as in `gates`: what closed gates leave (nothing, if not given).
+    `replacement` as in `gates`: what closed gates leave (nothing, if not given).
     """
     different, places = np.unique(sets.reshape(len(sets), -1), axis=0, return_inverse=True)
     values = torch.from_numpy(different.reshape(-1, *sets.shape[1:])).float()
@@ -163,7 +163,7 @@ def evaluate_sets(
         done = len(values) * len(rows) - len(left)
         for batch in batches:
             which, row = left[batch.members].T
-            with model.gates(values[which].to(model.device), toward=toward):
+            with model.gates(values[which].to(model.device), replacement=replacement):
                 logits = model.logits_at(batch.ids, batch.rows, batch.positions)
             nll, right = outcome_of(model, batch, logits)
             require_finite(model, nll, "losses with gated heads")

@@ -110,8 +110,8 @@ def mediate(
 
         def change(head: Head | None) -> AbstractContextManager[None]:
             gates = torch.zeros(model.spec.shape) if head is None else gates_without(model, head)
-            toward = clean if head is None else {head.layer: clean[head.layer]}
-            return model.gates(gates, at=None if positions == "all" else at, toward=toward)
+            replacement = clean if head is None else {head.layer: clean[head.layer]}
+            return model.gates(gates, positions=None if positions == "all" else at, replacement=replacement)
 
         return change
 

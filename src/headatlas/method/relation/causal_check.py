@@ -119,7 +119,7 @@ def accuracy(model: Model, rows: Sequence[Row], off: Sequence[Head]) -> float:
     def count_right(budget: int) -> int:
         right = 0
         for batch in table.passes(np.arange(len(rows))[:, None], budget, model.device):
-            with model.gates(gates, at=batch.positions):
+            with model.gates(gates, positions=batch.positions):
                 logits = model.logits_at(batch.ids, batch.rows, batch.positions)
             require_finite(model, logits.amax(-1), "logits")  # argmax takes NaN for the largest
             right += int((logits.argmax(-1) == batch.targets.to(logits.device)).sum())

@@ -72,7 +72,9 @@ def _read(
                 [*before, *source, *[source[-1]] * (longest - len(source))] for source in some
             ]  # not looked at
             ends = torch.tensor([len(before) + len(source) - 1 for source in some])
-            for layer, both in model.head_activations_at(torch.tensor(rows, device=model.device), ends).items():
+            for layer, both in model.head_activations_at(
+                torch.tensor(rows, device=model.device), ends
+            ).items():
                 parts.setdefault(layer, []).append(both)
         return parts
 
