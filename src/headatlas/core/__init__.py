@@ -3,6 +3,7 @@
 from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, IMPLEMENTS, ROLES, THRESHOLD
 from headatlas.core.errors import (
     AtlasError,
+    ExtensionError,
     FitError,
     GateError,
     HeadatlasError,
@@ -20,7 +21,7 @@ from headatlas.core.identity import difference, identity_of
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
-from headatlas.core.options import Options
+from headatlas.core.options import Options, require_options
 from headatlas.core.progress import (
     Event,
     Loaded,
@@ -53,6 +54,7 @@ __all__ = [
     "THRESHOLD",
     "AtlasError",
     "Event",
+    "ExtensionError",
     "FitError",
     "GateError",
     "Head",
@@ -82,6 +84,7 @@ __all__ = [
     "plural",
     "ranked",
     "relation_words",
+    "require_options",
     "require_path",
     "require_share",
     "require_whole",

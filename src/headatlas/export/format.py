@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import ModelRef, Options, RequestError
+from headatlas.core import ModelRef, Options, RequestError, require_options
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
 from headatlas.request.origin import model_ref, recorded_model, task_from_json, task_to_json
@@ -34,6 +34,9 @@ class ExportFormat:
     write: Callable[..., Any]
     check: Callable[[Atlas, str, Any], None] | None = None
     needs_model: bool = False
+
+    def __post_init__(self) -> None:
+        require_options(f"the export format {self.name!r}", self.options)
 
 
 FORMATS = Registry("export format", ExportFormat, "headatlas.export", "headatlas.exports", ["checkpoint"])

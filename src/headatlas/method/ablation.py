@@ -34,14 +34,18 @@ PROVIDES = [
         "loss without the head, less loss with it",
         EffectOptions,
         _zero,
+        version=2,
         aliases=("ablate",),
     ),
-    Method("ablate-mean", "Mean ablation", "the head's mean output in its place", EffectOptions, _mean),
+    Method(
+        "ablate-mean", "Mean ablation", "the head's mean output in its place", EffectOptions, _mean, version=2
+    ),
     Method(
         "ablate-resample",
         "Resample ablation",
         "its output on another item in its place",
         EffectOptions,
         _resample,
+        version=2,
     ),
 ]
