@@ -1,0 +1,181 @@
+"""Mistakes of the author of a method, a figure or a format, each answered in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from headatlas import ExtensionError, map_heads, open_atlas
+from headatlas.core import Options
+from headatlas.export import ExportFormat
+from headatlas.figure import FigureKind
+from headatlas.method import METHODS, EffectOptions, HeadEffects, Method
+from headatlas.method.engine.head_effects import checked_effects
+from support.small_run import small_model, write_task
+
+
+def measure(model, rows, *, options, seed, progress):
+    """Row by row, layer + row."""
+    layers, heads = model.spec.shape
+    per_row = np.arange(len(rows))[:, None, None] + np.arange(layers)[:, None] * np.ones((1, 1, heads))
+    return HeadEffects(per_row.mean(0), per_row.std(0), per_row)
+
+
+SOUND = Method("by-hand", "By hand", "a number per head", EffectOptions, measure, unit="bits")
+
+
+@dataclass(frozen=True)
+class NoEffectOptions(Options):
+    power: int = 1
+
+
+class Undecorated(EffectOptions):
+    power: int = 1
+
+
+def without_seed(model, rows, *, options, progress):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "../by hand"}, "a method is named '../by hand'; a name has lower-case letters"),
+        ({"measure": None}, "the method 'by-hand' needs either a function `measure` or a function `fit`"),
+        ({"fit": measure}, "the method 'by-hand' needs either"),
+        ({"options": dict}, "the options of the method 'by-hand' are <class 'dict'>, not a subclass of Eff"),
+        ({"options": NoEffectOptions}, "not a subclass of EffectOptions"),
+        (
+            {"options": Undecorated},
+            "the option 'power' of the method 'by-hand' is lost: decorate Undecorated",
+        ),
+        (
+            {"measure": without_seed},
+            r"`measure` of the method 'by-hand' does not take \(model, rows, \*, opt",
+        ),
+        ({"decide": len}, "unexpected keyword argument 'decided'"),
+    ],
+)
+def test_a_method_is_checked_where_it_is_declared(changes, message):
+    with pytest.raises(ExtensionError, match=message):
+        replace(SOUND, **changes)
+
+
+def test_a_figure_and_a_format_are_checked_where_they_are_declared():
+    with pytest.raises(ExtensionError, match="the options of the export format 'x' are None, not a subclass"):
+        ExportFormat("x", "x", None, print)
+    with pytest.raises(ExtensionError, match="the figure 'x' has no function that draws it"):
+        FigureKind("x", "x", None, print)
+
+
+def test_a_new_method_has_version_1_and_the_built_in_ones_keep_theirs():
+    assert SOUND.version == 1
+    assert {METHODS[name].version for name in METHODS.built_in} == {2}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small_model()
+
+
+@pytest.fixture
+def task(tmp_path):
+    return str(write_task(tmp_path / "words.jsonl"))
+
+
+def add(monkeypatch, method):
+    monkeypatch.setitem(METHODS._values, method.name, method)
+
+
+def test_a_method_without_losses_is_stored(model, task, tmp_path, monkeypatch):
+    add(monkeypatch, SOUND)
+    out = tmp_path / "atlas"
+    atlas = map_heads(model, task, method="by-hand", items=4, out=out)
+    effects = atlas.effect("words", "by-hand", 0)
+    assert effects.values.dtype == np.float32 and effects.values[1, 0] == 2.5
+    assert not {"nll", "whole"} & effects.facts.keys()
+    monkeypatch.undo()
+    summary = open_atlas(out).effect_summary("words", "by-hand")
+    assert summary.nll is None and summary.whole is None and summary.sum > 0
+
+
+def returning(change):
+    def wrong(model, rows, **given):
+        return change(measure(model, rows, **given))
+
+    return replace(SOUND, measure=wrong)
+
+
+def with_value(name, place, value):
+    def change(effects):
+        array = getattr(effects, name).copy()
+        array[place] = value
+        return replace(effects, **{name: array})
+
+    return change
+
+
+def as_integers(effects):
+    object.__setattr__(
+        effects, "values", effects.values.astype(int)
+    )  # tests check the type in the constructor
+    return effects
+
+
+WRONG = {
+    "None": (lambda effects: None, "returned None, not HeadEffects"),
+    "values alone": (lambda effects: effects.values, "returned a value of type ndarray, not HeadEffects"),
+    "whole numbers": (
+        as_integers,
+        "returned an array of int64 as values, not a NumPy array of floats",
+    ),
+    "a layer too few": (
+        lambda effects: HeadEffects(effects.values[1:], effects.errors[1:], effects.per_row[:, 1:]),
+        r"returned values of shape \[2, 4\]; \[layer, head\] is \[3, 4\] here",
+    ),
+    "a row too few": (
+        lambda effects: replace(effects, per_row=effects.per_row[1:]),
+        r"returned per_row of shape \[3, 3, 4\]; \[row, layer, head\] is \[4, 3, 4\] here",
+    ),
+    "NaN": (with_value("values", (1, 2), np.nan), "returned nan in values for L1H2, not a finite number"),
+    "too large": (with_value("values", (1, 2), 1e300), r"returned 1e\+300 in values for L1H2"),
+    "infinite in a row": (with_value("per_row", (0, 1, 3), np.inf), "returned inf in per_row for L1H3"),
+    "an infinite error": (with_value("errors", (0, 0), np.inf), "returned inf in errors for L0H0"),
+    "a loss": (lambda effects: replace(effects, plain=float("nan")), "returned nan as plain, not a finite"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_method_returns_is_checked_before_it_is_stored(model, task, tmp_path, monkeypatch, name):
+    change, message = WRONG[name]
+    add(monkeypatch, returning(change))
+    with pytest.raises(ExtensionError, match=f"the method 'by-hand' {message}"):
+        map_heads(model, task, method="by-hand", items=4, out=tmp_path / "atlas")
+    assert not list((tmp_path / "atlas").rglob("*.safetensors"))
+    open_atlas(tmp_path / "atlas")
+
+
+def test_there_is_no_number_where_there_is_no_head(model):
+    effects = measure(model, [0, 0], options=None, seed=0, progress=None)
+    ragged = replace(model.spec, heads=(4, 2, 4))
+    with pytest.raises(
+        ExtensionError, match=r"returned 1\.5 in values for L1H2, not NaN: the model has no head"
+    ):
+        checked_effects("by-hand", effects, ragged, 2)
+    arrays = {name: getattr(effects, name).copy() for name in ("values", "errors", "per_row")}
+    for array in arrays.values():
+        array[..., 1, 2:] = np.nan
+    assert checked_effects("by-hand", replace(effects, **arrays), ragged, 2).rows == 2
+
+
+def test_a_method_that_fails_is_named(model, task, monkeypatch):
+    def broken(model, rows, **given):
+        return len(model) + rows
+
+    add(monkeypatch, replace(SOUND, measure=broken))
+    with pytest.raises(
+        ExtensionError, match=r"the method 'by-hand' failed \(TypeError: .*; --debug shows wh"
+    ):
+        map_heads(model, task, method="by-hand", items=4)
