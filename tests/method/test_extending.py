@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from headatlas import ExtensionError, map_heads, open_atlas
+from headatlas import ExtensionError, import_table, map_heads, open_atlas
 from headatlas.core import Options
 from headatlas.export import ExportFormat
 from headatlas.figure import FigureKind
@@ -42,7 +43,8 @@ def without_seed(model, rows, *, options, progress):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "../by hand"}, "a method is named '../by hand'; a name has lower-case letters"),
+        ({"name": "../by hand"}, "a method is named '../by hand'; a method's name has lower-case letters"),
+        ({"name": "relations"}, "a method is named 'relations'; an atlas uses that name for something else"),
         ({"measure": None}, "the method 'by-hand' needs either a function `measure` or a function `fit`"),
         ({"fit": measure}, "the method 'by-hand' needs either"),
         ({"options": dict}, "the options of the method 'by-hand' are <class 'dict'>, not a subclass of Eff"),
@@ -179,3 +181,15 @@ def test_a_method_that_fails_is_named(model, task, monkeypatch):
         ExtensionError, match=r"the method 'by-hand' failed \(TypeError: .*; --debug shows wh"
     ):
         map_heads(model, task, method="by-hand", items=4)
+
+
+def test_the_table_of_a_method_comes_back(model, task, tmp_path, monkeypatch):
+    add(monkeypatch, SOUND)
+    atlas = map_heads(model, task, method="by-hand", items=4)
+    table = atlas.to_table()
+    again = import_table(table, tmp_path / "installed")
+    assert again.run("words", "by-hand").unit == "bits" and again.effect_maps == [("words", "by-hand")]
+    np.testing.assert_array_equal(again.importance("words", "by-hand"), atlas.importance("words", "by-hand"))
+    monkeypatch.undo()
+    elsewhere = import_table(table, tmp_path / "elsewhere")
+    pd.testing.assert_frame_equal(elsewhere.to_table(), table)

@@ -18,7 +18,13 @@ from headatlas.core.errors import (
 from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
-from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
+from headatlas.core.methods import (
+    IMPORTED,
+    METHOD_ORDER,
+    NOT_IMPORTED,
+    in_method_order,
+    method_name_problem,
+)
 from headatlas.core.model_spec import ModelRef, ModelSpec
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.options import Options, require_options
@@ -45,10 +51,10 @@ __all__ = [
     "AXES",
     "CATEGORIES",
     "DIRECTIONS",
-    "EFFECT_METHODS",
     "FITS",
     "IMPLEMENTS",
     "IMPORTED",
+    "METHOD_ORDER",
     "NOT_IMPORTED",
     "ROLES",
     "THRESHOLD",
@@ -79,7 +85,8 @@ __all__ = [
     "escape_unprintable",
     "first_line",
     "identity_of",
-    "method_named",
+    "in_method_order",
+    "method_name_problem",
     "parse_json",
     "plural",
     "ranked",

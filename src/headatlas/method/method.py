@@ -6,18 +6,22 @@ entry point of the group `headatlas.methods`. Neither imports torch before a met
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, ClassVar
 
-from headatlas.core import ExtensionError, Options, require_options, require_whole
+from headatlas.core import (
+    METHOD_ORDER,
+    ExtensionError,
+    Options,
+    method_name_problem,
+    require_options,
+    require_whole,
+)
 from headatlas.core.registry import Registry
 
 __all__ = ["METHODS", "EffectOptions", "Method"]
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,79}")
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,8 @@ class Method:
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(str(self.name)):
-            raise ExtensionError(
-                f"a method is named {self.name!r:.60}; a name has lower-case letters, digits and hyphens, "
-                "and begins with a letter."
-            )
+        if problem := method_name_problem(str(self.name)):
+            raise ExtensionError(f"a method is named {self.name!r:.60}; {problem}.")
         owner = f"the method {self.name!r}"
         if (self.measure is None) == (self.fit is None):
             raise ExtensionError(f"{owner} needs either a function `measure` or a function `fit`.")
@@ -103,8 +104,5 @@ METHODS = Registry(
     Method,
     "headatlas.method",
     "headatlas.methods",
-    first=(
-        "gating", "ablate-zero", "ablate-mean", "ablate-resample", "attribute-gradient",
-        "attribute-integrated", "mediate",
-    ),
-)  # fmt: skip
+    first=METHOD_ORDER,
+)
