@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,11 @@ from headatlas.export import ExportFormat
 from headatlas.figure import FigureKind
 from headatlas.method import METHODS, EffectOptions, HeadEffects, Method
 from headatlas.method.engine.head_effects import checked_effects
+from headatlas.page import payload_of
+from support.cli import invoke
+from support.planted import word_tokenizer
 from support.small_run import small_model, write_task
+from support.tiny import build_tiny
 
 
 def measure(model, rows, *, options, seed, progress):
@@ -193,3 +198,32 @@ def test_the_table_of_a_method_comes_back(model, task, tmp_path, monkeypatch):
     monkeypatch.undo()
     elsewhere = import_table(table, tmp_path / "elsewhere")
     pd.testing.assert_frame_equal(elsewhere.to_table(), table)
+
+
+def test_effects_are_shown_in_their_unit(model, task, tmp_path, monkeypatch):
+    add(monkeypatch, SOUND)
+    out = tmp_path / "atlas"
+    map_heads(model, task, method="by-hand", items=4, out=out)
+    monkeypatch.undo()
+    atlas = open_atlas(out)
+    (line,) = [line for line in atlas.report().markdown().splitlines() if line.startswith("| words, by-hand")]
+    assert "(unit: bits)" in line and "In nats of loss unless" in atlas.report().markdown()
+    assert payload_of([atlas])["atlases"][0]["effects"][0]["unit"] == "bits"
+    card = atlas.card("L1H0")
+    assert card.effects[0].unit == "bits" and "+2.500 bits" in card._repr_html_()
+    shown = invoke("head", out, "L1H0").stdout
+    assert "bits" in shown and "nats" not in shown
+
+
+def test_map_says_nothing_of_losses_that_were_not_measured(task, tmp_path, monkeypatch):
+    add(monkeypatch, SOUND)
+    build_tiny("llama").save_pretrained(tmp_path / "model")
+    word_tokenizer(100).save_pretrained(tmp_path / "model")
+    command = ("map", tmp_path / "model", "--task", task, "--method", "by-hand", "--items", 4)
+    said = invoke(*command, "--out", tmp_path / "atlas")
+    assert said.returncode == 0, said.stderr
+    assert "words, 1 seed of 4 items, effects in bits" in said.stdout
+    assert "nats" not in said.stdout and "together" not in said.stdout
+    asked = invoke(*command, "--out", tmp_path / "other", "--json")
+    (shown,) = json.loads(asked.stdout)["tasks"]
+    assert shown["nll"] is None and shown["whole"] is None
