@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from headatlas import ExtensionError, import_table, map_heads, open_atlas
+from headatlas import (
+    FORMATS,
+    ExportRequest,
+    ExtensionError,
+    ValidateRequest,
+    import_table,
+    map_heads,
+    open_atlas,
+)
 from headatlas.core import Options
 from headatlas.export import ExportFormat
 from headatlas.figure import FigureKind
@@ -18,7 +27,7 @@ from headatlas.method.engine.head_effects import checked_effects
 from headatlas.page import payload_of
 from support.cli import invoke
 from support.planted import word_tokenizer
-from support.small_run import small_model, write_task
+from support.small_run import small_model, small_run, write_task
 from support.tiny import build_tiny
 
 
@@ -227,3 +236,51 @@ def test_map_says_nothing_of_losses_that_were_not_measured(task, tmp_path, monke
     asked = invoke(*command, "--out", tmp_path / "other", "--json")
     (shown,) = json.loads(asked.stdout)["tasks"]
     assert shown["nll"] is None and shown["whole"] is None
+
+
+@dataclass(frozen=True)
+class Written:
+    names: list[str]
+
+    def to_json(self):
+        return {"heads": self.names}
+
+    def lines(self):
+        return [", ".join(self.names)]
+
+
+def write_names(request, atlas, model):
+    assert model is None
+    needed = atlas.always(request.task)["facilitation"].values >= 0.5
+    names = [str(head) for head in atlas.spec if needed[head.layer, head.head]]
+    request.out.write_text("".join(f"{name}\n" for name in names))
+    return Written(names)
+
+
+NAMES = ExportFormat("names", "names of heads", Options, write_names)
+
+
+def test_a_format_without_a_model_needs_neither_model_nor_task_file(model, task, tmp_path, monkeypatch):
+    monkeypatch.setitem(FORMATS._values, "names", NAMES)
+    small_run(model, task, tmp_path / "atlas", seeds=1)
+    Path(task).unlink()
+    assert invoke("export", tmp_path / "atlas", "--format", "names", "--out", tmp_path / "x").returncode == 0
+    refused = invoke("export", tmp_path / "atlas", "--out", tmp_path / "y")
+    assert "words: its file is not known or has moved" in refused.stderr and "validated" not in refused.stderr
+    unknown = invoke("export", tmp_path / "atlas", "-t", "wrds", "--format", "names", "--out", tmp_path / "y")
+    assert "did you mean 'words'" in unknown.stderr
+    imported = import_table(open_atlas(tmp_path / "atlas").to_table(), tmp_path / "imported")
+    request = ExportRequest.of(imported.path, None, tmp_path / "z", format="names")
+    assert request.task == "words" and request.definition is None
+    assert ExportRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_validation_compares_methods_of_plugins_that_were_mapped_or_named(model, task, tmp_path, monkeypatch):
+    add(monkeypatch, SOUND)
+    out = tmp_path / "atlas"
+    small_run(model, task, out, seeds=1)
+    built_in = tuple(name for name in METHODS.built_in if name != "gating")
+    assert ValidateRequest.of(out, model=model).methods == built_in
+    assert ValidateRequest.of(out, model=model, methods=["by-hand"]).methods == ("by-hand",)
+    map_heads(model, task, method="by-hand", items=4, out=out, resume=True)
+    assert set(ValidateRequest.of(out, model=model).methods) == {*built_in, "by-hand"}
