@@ -27,7 +27,8 @@ def cli() -> str:
     lines = ["# Commands", "", MADE, ""]
     for path, command in commands(typer.main.get_command(app), "headatlas"):
         lines += [f"## {path}", "", *paragraphs(command.help or command.short_help or ""), ""]
-        rows = [row(one) for one in command.params if not getattr(one, "hidden", False)]
+        shown = command.get_params(typer.Context(command))
+        rows = [row(one) for one in shown if one.name != "help" and not getattr(one, "hidden", False)]
         if rows:
             lines += ["| option | what | default |", "| --- | --- | --- |", *rows, ""]
     return "\n".join(lines)

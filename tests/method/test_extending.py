@@ -21,7 +21,7 @@ from headatlas import (
 )
 from headatlas.core import Options
 from headatlas.export import ExportFormat
-from headatlas.figure import FigureKind
+from headatlas.figure import FIGURES, FigureKind
 from headatlas.method import METHODS, EffectOptions, HeadEffects, Method
 from headatlas.method.engine.head_effects import checked_effects
 from headatlas.page import payload_of
@@ -284,3 +284,28 @@ def test_validation_compares_methods_of_plugins_that_were_mapped_or_named(model,
     assert ValidateRequest.of(out, model=model, methods=["by-hand"]).methods == ("by-hand",)
     map_heads(model, task, method="by-hand", items=4, out=out, resume=True)
     assert set(ValidateRequest.of(out, model=model).methods) == {*built_in, "by-hand"}
+
+
+def plot_count(atlas, *, color="black", label=None):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.text(0, 0, f"{len(atlas.spec)} heads", color=color)
+    return figure
+
+
+COUNT = FigureKind("head-count", "the number of heads", plot_count, lambda atlas: None)
+
+
+def test_a_figure_takes_options_of_its_own(model, task, tmp_path, monkeypatch):
+    monkeypatch.setitem(FIGURES._values, "head-count", COUNT)
+    folder = tmp_path / "atlas"
+    small_run(model, task, folder, seeds=1)
+    command = ("plot", folder, "--kind", "head-count")
+    drawn = invoke(*command, "--option", "color=red")
+    assert drawn.stdout.strip() == str(folder / "head-count-color-red.png"), drawn.stderr
+    assert (folder / "head-count-color-red.png").stat().st_size > 100
+    refused = invoke(*command, "--option", "colour=red")
+    assert refused.returncode == 2
+    assert "'colour' is not an option of the figure head-count; it has color, label." in refused.stderr
+    assert "head-count" in invoke("plot", "--help").stdout

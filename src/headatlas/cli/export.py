@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from headatlas.cli.options import (
     AsJson,
+    ExtensionOption,
     LoadFlags,
-    MethodOption,
     TrustTaskCode,
     options_of,
     recalling_model,
@@ -64,7 +64,7 @@ def export(
     *,
     load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
-    option: MethodOption = None,
+    option: ExtensionOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads. It is
