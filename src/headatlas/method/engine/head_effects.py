@@ -65,6 +65,7 @@ class HeadEffects:
 
     @property
     def rows(self) -> int:
+        """How many rows were measured."""
         return len(self.per_row)
 
     def facts(self) -> dict[str, Any]:
