@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from headatlas import UnknownNameError, open_atlas
 from headatlas.figure import draw_figure
 from headatlas.page import write_page
 from support.planted import word_tokenizer
+from support.small_run import write_task
 from support.tiny import build_tiny
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
@@ -40,6 +42,12 @@ COMMANDS = {
     "validate": ["validate", "OUT/atlas", "--items", "5", "--draws", "2", "--retest", "0",
                  "--method", "output-norm", "--effect-items", "6", "--json"],
     "draw": ["plot", "OUT/atlas", "--kind", "norms", "--out", "OUT/norms.png"],
+    "draw with an option": ["plot", "OUT/atlas", "--kind", "norms", "--option", "label=(b)",
+                            "--out", "OUT/labelled.png"],
+    "wrong option of a figure": ["plot", "OUT/atlas", "--kind", "norms", "--option", "colour=1"],
+    "head": ["head", "OUT/atlas", "L0H0"],
+    "table": ["table", "OUT/atlas", "--out", "OUT/table.csv"],
+    "import": ["import", "OUT/table.csv", "--out", "OUT/imported"],
     "draw effects": ["plot", "OUT/atlas", "--kind", "effects", "--out", "OUT/effects.png"],
     "draw sufficiency": ["plot", "OUT/atlas", "--kind", "sufficiency", "--out", "OUT/sufficiency.png"],
     "report": ["report", "OUT/atlas"],
@@ -72,24 +80,29 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def results(folder):
+def run_with(package, folder, commands):
+    """Install a package beside headatlas and run the commands in one process, in `folder`."""
     site = folder / "site"
     install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
-    subprocess.run([sys.executable, *install, str(PACKAGE)], check=True)
-    words = {
-        name: [word.replace("MODEL", str(folder / "model")).replace("OUT", str(folder)) for word in command]
-        for name, command in COMMANDS.items()
-    }
+    subprocess.run([sys.executable, *install, str(package)], check=True)
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, json.dumps(words)],
-        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path},
+        [sys.executable, "-c", CHILD, json.dumps(commands)],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path}, cwd=folder,
     )  # fmt: skip
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "wrong option"])
+@pytest.fixture(scope="module")
+def results(folder):
+    words = {
+        name: [word.replace("MODEL", str(folder / "model")).replace("OUT", str(folder)) for word in command]
+        for name, command in COMMANDS.items()
+    }
+    return run_with(PACKAGE, folder, words)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.startswith("wrong")])
 def test_commands_take_what_the_plugin_brings(results, name):
     code, _, err = results[name]
     assert code == 0, err
@@ -103,7 +116,10 @@ def test_commands_take_what_the_plugin_brings(results, name):
         ("figures", "norms"),
         ("formats", "head-list"),
         ("measure", "output-norm: mean norm of a head's output"),
-        ("report", "output-norm"),
+        ("measure", "1 seed of 6 items, effects in norm"),
+        ("head", "of the head alone; rank: 1 helps most"),
+        ("report", "output-norm (unit: norm)"),
+        ("import", "output-norm: echo"),
     ],
 )
 def test_it_is_listed_and_reported(results, command, line):
@@ -126,6 +142,20 @@ def test_figures_and_the_export_are_written(folder, results):
     assert str(len(heads)) in results["export"][1]
 
 
+def test_options_of_its_figure_are_checked(results):
+    code, _, err = results["wrong option of a figure"]
+    assert code == 2 and "'colour' is not an option of the figure norms; it has label." in err
+
+
+@pytest.mark.usefixtures("results")
+def test_its_table_comes_back(folder):
+    atlas, again = open_atlas(folder / "atlas"), open_atlas(folder / "imported")
+    assert again.run("echo", "output-norm").unit == "norm"
+    np.testing.assert_array_equal(
+        again.importance("echo", "output-norm"), atlas.importance("echo", "output-norm")
+    )
+
+
 @pytest.mark.usefixtures("results")
 def test_its_atlas_opens_without_it(folder):
     atlas = open_atlas(folder / "atlas")
@@ -145,3 +175,33 @@ def test_its_atlas_opens_without_it(folder):
         draw_figure(atlas, "norms")
     page = write_page(atlas, folder / "page.html")
     assert "output-norm" in Path(page or folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_examples_of_the_docs_work(folder, tmp_path):
+    """The code blocks of docs/extending.md as a package, and its commands."""
+    text = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
+    files = {}
+    for language, content in blocks:
+        if language in ("python", "toml"):
+            files[content.splitlines()[0].removeprefix("# ")] = content
+    build = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+    files["pyproject.toml"] += build
+    for name, content in {**files, "my_heads/__init__.py": ""}.items():
+        path = tmp_path / "package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    write_task(tmp_path / "my_task.jsonl")
+    (commands,) = [content.splitlines() for language, content in blocks if language == "sh"]
+    quick = ["--seeds", "1", "--updates", "3", "--batch", "4"]
+    words = {line: line.replace("MODEL", str(folder / "model")).split()[1:] for line in commands}
+    words = {
+        line: [*each, *quick * (each[0] == "map" and "--method" not in each)] for line, each in words.items()
+    }
+    assert len(files) == 4 and len(words) == 6
+    for line, (code, out, err) in run_with(tmp_path / "package", tmp_path, words).items():
+        assert code == 0 and "Warning" not in err, (line, out, err)
+    assert (tmp_path / "atlas" / "output-norms-color-red.png").is_file()
+    assert (tmp_path / "heads.txt").read_text().startswith("L")
+    about = open_atlas(tmp_path / "atlas").run("my_task", "output-norm").about
+    assert about["unit"] == "norm"

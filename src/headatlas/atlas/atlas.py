@@ -18,6 +18,7 @@ from headatlas.atlas.finding import Finding, find
 from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.imported import uneven_heads
+from headatlas.atlas.method_names import method_named
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
 from headatlas.atlas.report import Report, report_of
@@ -28,7 +29,6 @@ from headatlas.atlas.table import tidy_table
 from headatlas.atlas.validation import Validation, validation_name
 from headatlas.core import (
     DIRECTIONS,
-    EFFECT_METHODS,
     FITS,
     IMPLEMENTS,
     IMPORTED,
@@ -38,7 +38,7 @@ from headatlas.core import (
     HeadatlasError,
     ModelSpec,
     UnknownNameError,
-    method_named,
+    in_method_order,
     plural,
     require_share,
 )
@@ -155,9 +155,7 @@ class Atlas:
     def methods(self, task: str) -> list[str]:
         """The methods by which a task was mapped, gating first."""
         measured = [method for method, name in self._effects if name == task and method != IMPORTED]
-        built_in = [method for method in EFFECT_METHODS if method in measured]
-        others = [method for method in measured if method not in EFFECT_METHODS]
-        return (["gating"] if task in self.tasks else []) + built_in + others
+        return in_method_order([*(["gating"] if task in self.tasks else []), *measured])
 
     @property
     def effect_maps(self) -> list[tuple[str, str]]:
@@ -206,7 +204,7 @@ class Atlas:
 
     def _maps(self, task: str, method: str) -> list[EffectMap]:
         """The effect maps of all seeds."""
-        method = method_named(method)
+        method = self._method_named(method)
         by_seed = self._effects.get((method, task))
         if not by_seed:
             methods = {kind for kind, _ in self._effects}
@@ -216,10 +214,14 @@ class Atlas:
             raise UnknownNameError(f"task in this atlas ({method})", task, known)
         return [by_seed[seed] for seed in sorted(by_seed)]
 
+    def _method_named(self, method: str) -> str:
+        """The full name of a method; the registry resolves what this atlas does not have."""
+        return method if any(method == known for known, _ in self.runs) else method_named(method)
+
     def effect(self, task: str, method: str, seed: int) -> EffectMap:
         """One map of effects with all that was kept of it."""
         try:
-            return self._effects[method_named(method), task][seed]
+            return self._effects[self._method_named(method), task][seed]
         except KeyError:
             raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
 
@@ -227,10 +229,10 @@ class Atlas:
         """[layer, head]: how much a task wants each head by a method, the mean over the seeds
         (of effects over the items that they measured).
 
-        For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in
-        nats. Above zero the head helps, below it hurts.
+        For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect,
+        in the unit of the run. Above zero the head helps, below it hurts.
         """
-        if method_named(method) != "gating":
+        if self._method_named(method) != "gating":
             return self.pooled_effects(task, method)["effect"].rename("importance")
         scores = self.scores(task)
         return (scores["facilitation"] - scores["interference"]).mean("seed").rename("importance")
@@ -288,8 +290,8 @@ class Atlas:
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def effect_summary(self, task: str, method: str) -> EffectSummary:
-        """What single heads do to a task by a method of `EFFECT_METHODS`, in numbers."""
-        return summarize_effects(self, task, method_named(method))
+        """What single heads do to a task by a method that measures effects, in numbers."""
+        return summarize_effects(self, task, self._method_named(method))
 
     def findings(self, threshold: float = THRESHOLD) -> list[Finding]:
         """All statements that the atlas has evidence for, as data; `Finding.text` is the sentence."""
@@ -320,7 +322,7 @@ class Atlas:
             return contrast_doubts(self, task)
         if method == "validation":
             return validation_doubts(self, task)
-        name = method_named(method)
+        name = self._method_named(method)
         return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
 
     def stability(self, task: str, threshold: float = THRESHOLD) -> Stability:

@@ -14,9 +14,9 @@ from rich.markup import escape
 from headatlas.cli.options import (
     AsJson,
     ExecutorFlags,
+    ExtensionOption,
     LoadFlags,
     MappedModel,
-    MethodOption,
     Out,
     Resume,
     TrustTaskCode,
@@ -68,7 +68,7 @@ def map_(
     batch: Annotated[int | None, typer.Option(help="Rows per update and gate set.")] = None,
     objective: Annotated[str | None, typer.Option(help="bounded or paper.")] = None,
     items: Annotated[int | None, typer.Option(help="Items for methods other than gating (32).")] = None,
-    option: MethodOption = None,
+    option: ExtensionOption = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
@@ -152,7 +152,7 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
         return
     for summary in summaries:
-        _show_effect(console, summary, atlas.run(summary.task, method).about.get("unit", "nats"))
+        _show_effect(console, summary, atlas.run(summary.task, method).unit)
     if any(each.error is not None for summary in summaries for each in summary.heads):
         counts = [summary.distinct_items for summary in summaries]
         over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
@@ -253,21 +253,24 @@ def show_held_out(console: Console, summary: Summary) -> None:
 
 
 def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
-    console.print(
-        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')} of "
-        f"{plural(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
-        f"{' with corrupted prompts' if summary.method == 'mediate' else ''}"
-    )
+    parts = [f"{plural(summary.seeds, 'seed')} of {plural(summary.items or 0, 'item')}"]
+    if summary.nll is not None:
+        prompts = " with corrupted prompts" if summary.method == "mediate" else ""
+        parts.append(f"loss {summary.nll:.2f} nats{prompts}")
+    if unit != "nats":
+        parts.append(f"effects in {escape(unit)}")
+    console.print(f"\n[bold]{escape(summary.task)}[/], {', '.join(parts)}")
     for word, heads in zip(("helps", "hurts"), summary.strongest(_NAMED), strict=True):
         texts = [f"{each.head} {each.effect:+.3f}{_error(each.error)}" for each in heads]
         lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
         for number, line in enumerate(lines):
             console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
-    whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
-    console.print(f"  {whole}: {summary.whole:+.2f} {unit}")
+    if summary.whole is not None:
+        whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
+        console.print(f"  {whole}: {summary.whole:+.2f} {escape(unit)}")
     if summary.corruption is not None:
         console.print(f"  {summary.corruption}")
-    if summary.completeness_error is not None:
+    if summary.completeness_error is not None and summary.points is not None:
         console.print(
             f"  the effects sum to {summary.sum:+.2f}, completeness error "
             f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"

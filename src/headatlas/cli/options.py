@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "ExecutorFlags",
+    "ExtensionOption",
     "LoadFlags",
     "MappedModel",
-    "MethodOption",
     "ModelName",
     "Out",
     "Resume",
@@ -41,9 +41,11 @@ MappedModel = Annotated[
         help="Built-in name, hub name, model folder or GGUF file; with --resume default: that of the atlas.",
     ),
 ]
-MethodOption = Annotated[
+ExtensionOption = Annotated[
     list[str] | None,
-    typer.Option("--option", help="NAME=VALUE: an option of a plugin's method or format (repeatable)."),
+    typer.Option(
+        "--option", help="NAME=VALUE: an option of its own that a method, figure or format has (repeatable)."
+    ),
 ]
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the generator that a task's YAML names.")

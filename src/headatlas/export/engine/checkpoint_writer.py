@@ -44,8 +44,9 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
     into place. The weights of a model that the caller loaded are put back."""
     options: CheckpointOptions = request.options
     is_callers = request.model.source is None
-    task, out = request.task, request.out
-    values = choose_gates(atlas, task.name, options.gates, options.hard, options.seed, options.threshold)
+    task, out = request.definition, request.out
+    assert task is not None  # the format needs a model
+    values = choose_gates(atlas, request.task, options.gates, options.hard, options.seed, options.threshold)
     _require_plain(model)
     with model.measuring():
         _require_same_model(atlas, model)
