@@ -430,6 +430,14 @@ class Atlas:
         heads off, and on other relations."""
         return list(self.notes["causal"][1]["checks"]) if "causal" in self.notes else []
 
+    def random_accuracy(self, relation: str) -> list[float]:
+        """The accuracy on a relation with random heads switched off, at each step of its causal check: the
+        mean over the draws."""
+        checks = {check["relation"]: check for check in self.causal_checks()}
+        if relation not in checks:
+            raise UnknownNameError("relation with a causal check in this atlas", relation, checks)
+        return [float(value) for value in np.mean(checks[relation]["random"], axis=0)]
+
     def card(self, head: str | tuple[int, int] | Head, labeller: Labeller = plain_label) -> HeadCard:
         """All that is known about a head. `labeller` makes the label of a card: yours, if you have a better
         one."""
