@@ -69,8 +69,8 @@ class ValidateJob:
         for name, parts in curves.items():
             atlas = open_atlas(store.root)
             measure_curves(
-                self.model, store, atlas, self.tasks[name], self._compared(atlas, name), self.request.draws,
-                self.progress, parts,
+                self.model, store, atlas, self.tasks[name], self._compared(atlas, name),
+                self.request.only([name]), self.progress, parts,
             )  # fmt: skip
 
     def _compared(self, atlas: Atlas, name: str) -> list[str]:
@@ -103,6 +103,7 @@ class ValidateJob:
             {"given": {"seeds": seeds}, "resolved": {"seeds": seeds, "half": letter}},
             {**decides, "half": letter},
             version=_RETEST_VERSION,
+            request=self.request.only([name]).to_json(),
         )
         (again,) = store.add(again)
         fitter = Fitter(self.model, store, self.progress)
