@@ -17,8 +17,9 @@ from headatlas.core.errors import (
 from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
+from headatlas.core.local_paths import is_local_path, without_local_paths
 from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
-from headatlas.core.model_spec import ModelRef, ModelSpec
+from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.options import Options
 from headatlas.core.progress import (
@@ -44,6 +45,7 @@ __all__ = [
     "AXES",
     "CATEGORIES",
     "DIRECTIONS",
+    "DTYPES",
     "EFFECT_METHODS",
     "FITS",
     "IMPLEMENTS",
@@ -77,11 +79,14 @@ __all__ = [
     "escape_unprintable",
     "first_line",
     "identity_of",
+    "is_local_path",
     "method_named",
     "parse_json",
     "plural",
     "ranked",
     "relation_words",
+    "require_device",
+    "require_dtype_name",
     "require_path",
     "require_share",
     "require_whole",
@@ -89,6 +94,7 @@ __all__ = [
     "slug",
     "staged_folder",
     "title_of",
+    "without_local_paths",
     "write_whole",
     "writing",
 ]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from headatlas.core import DTYPES
     from headatlas.model.anatomy import Anatomy, Attention, ValuePath
     from headatlas.model.embedded import EMBEDDED
-    from headatlas.model.load import DTYPES, load_model
+    from headatlas.model.load import load_model
     from headatlas.model.locate import cached_models, list_models
     from headatlas.model.model import SOURCES, Model, gates
     from headatlas.model.modes import eval_mode, is_dtype_error, single_precision
@@ -41,7 +42,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "DTYPES": "headatlas.model.load",
+        "DTYPES": "headatlas.core",
         "EMBEDDED": "headatlas.model.embedded",
         "SOURCES": "headatlas.model.model",
         "Anatomy": "headatlas.model.anatomy",
