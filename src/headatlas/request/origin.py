@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.atlas import Atlas, Run
-from headatlas.core import ModelRef, RequestError, TaskError, UnknownNameError
+from headatlas.core import (
+    ModelRef,
+    RequestError,
+    TaskError,
+    UnknownNameError,
+    require_device,
+    require_dtype_name,
+)
 from headatlas.task import Task, TaskSpec, builtin_relations, load_task
 
 __all__ = [
@@ -46,9 +53,9 @@ def model_ref(model: Any, **load: Any) -> ModelRef:
         if name not in known:
             raise UnknownNameError("option of a model that is given by name", name, known)
     if "dtype" in given:
-        given["dtype"] = str(given["dtype"]).removeprefix("torch.")
+        given["dtype"] = require_dtype_name(str(given["dtype"]).removeprefix("torch."))
     if "device" in given:
-        given["device"] = str(given["device"])
+        given["device"] = require_device(str(given["device"]))
     return ModelRef(source, **given)
 
 
@@ -71,23 +78,26 @@ def _is_path(source: str) -> bool:
     return Path(source).is_absolute()
 
 
-def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:
-    """The task of a run, as the run remembers it, else the built-in one of its name. None if nothing says
-    where it is, or if its file is gone.
+def recorded_task(run: Run, name: str | None = None, *, trust_code: bool = False) -> Task | None:
+    """The task of a run (of a contrast, the one of that `name`), as the run remembers it, else the built-in
+    one of its name. None if nothing says where it is, or if its file is gone.
 
     A task that has changed is found all the same: the content hash of its items shows that later.
     """
+    name = run.task if name is None else name
     for data in run.request.get("tasks", ()):
+        if data.get("name") != name:
+            continue
         try:
             task = task_from_json(data, trust_code=trust_code)
         except (KeyError, TypeError, TaskError, UnknownNameError):
             return None
-        if task.name == run.task:
+        if task.name == name:
             if _has_moved(task):
                 return None
             task.require_readable()
             return task
-    return _built_in(run.task)
+    return _built_in(name)
 
 
 def _has_moved(task: Task) -> bool:
