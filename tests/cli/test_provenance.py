@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from headatlas import open_atlas
+from headatlas.request import MapRequest, ValidateRequest
 from headatlas.request.origin import recorded_model
 from support.cli import assert_refused, invoke
 from support.planted import word_tokenizer
@@ -83,6 +84,78 @@ def test_effects_go_on_with_their_items_and_their_limit(made, tmp_path):
     found = open_atlas(out)
     assert found.effects("words", "ablate-zero").seed.values.tolist() == [0, 1]
     assert found.effect("words", "ablate-zero", 1).facts["items"] == 5
+
+
+def test_effects_that_validate_made_go_on(atlas):
+    """Validation measures them with the limit of the gates."""
+    assert invoke("validate", atlas, *FEW).returncode == 0
+    result = invoke("map", "--resume", "-o", atlas, "--method", "ablate", "--seeds", 2)
+    assert result.returncode == 0, result.stderr
+    assert open_atlas(atlas).effects("words", "ablate-zero").seed.values.tolist() == [0, 1]
+
+
+def test_validation_stores_its_request(atlas):
+    few = ("--items", 4, "--draws", 2, "--retest", 1, "--method", "ablate")
+    assert invoke("validate", atlas, *few).returncode == 0
+    found = open_atlas(atlas)
+    requests = [run.request for (method, _), run in found.runs.items() if method != "gating"]
+    requests.append(found.notes["validation-words"][1]["request"])
+    assert len(requests) == 4 and all(request == requests[0] for request in requests)
+    assert ValidateRequest.from_json(requests[0]).draws == 2
+
+
+def test_a_checkpoint_states_its_request_without_local_paths(commands, atlas, tmp_path):
+    assert invoke(*commands["export"]).returncode == 0
+    facts = json.loads((tmp_path / "new" / "headatlas.json").read_text())
+    assert facts["request"]["kind"] == "export" and facts["request"]["options"]["gates"] == "retain"
+    assert facts["request"]["folder"] == "atlas" and facts["request"]["model"]["source"] == "model"
+    texts = [path.read_text() for path in (tmp_path / "new").iterdir() if path.suffix in (".json", ".md")]
+    assert len(texts) > 3 and not any(str(tmp_path.parent) in text for text in texts)
+
+
+@pytest.fixture(scope="module")
+def contrasted(made, tmp_path_factory):
+    """An atlas of a contrast of two task files."""
+    root = tmp_path_factory.mktemp("contrasted")
+    write_task(root / "others.jsonl", 120, seed=4)
+    tasks = ("--retain", made / "words.jsonl", "--forget", root / "others.jsonl")
+    small = ("--seeds", 1, "--updates", 3, "--batch", 4, "--max-tokens", 7, "--dtype", "float32")
+    assert invoke("contrast", made / "model", *tasks, *small, "-o", root / "atlas").returncode == 0
+    return root
+
+
+@pytest.mark.parametrize("given", [(), ("--retain", "words"), ("--forget", "others")])
+def test_a_contrast_goes_on_without_model_and_tasks(contrasted, tmp_path, given):
+    out = shutil.copytree(contrasted / "atlas", tmp_path / "atlas")
+    result = invoke("contrast", "--resume", *given, "--seeds", 2, "-o", out)
+    assert result.returncode == 0, result.stderr
+    found = open_atlas(out)
+    assert found.seeds("words without others", "contrast") == [0, 1]
+    assert found.run("words without others", "contrast").settings["given"]["updates"] == 3
+
+
+def test_a_contrast_that_cannot_go_on(contrasted, atlas):
+    out = contrasted / "atlas"
+    assert_refused(invoke("contrast", "--resume", "-o", atlas), "has no contrast")
+    said = invoke("contrast", "--resume", "--retain", "others", "-o", out)
+    assert_refused(said, "has no such contrast", "'words without others'")
+    with changed(contrasted / "others.jsonl", None):
+        said = invoke("contrast", "--resume", "-o", out)
+        assert_refused(said, "others: its file is not known or has moved", "--retain or --forget")
+    other = write_task(contrasted.parent / "again.jsonl", 120, seed=1).read_bytes()
+    with changed(contrasted / "others.jsonl", other):
+        assert_refused(invoke("contrast", "--resume", "-o", out), "words without others", "made with")
+
+
+def test_arguments_of_a_request_are_not_read_from_an_atlas(atlas, commands):
+    """`given` holds options of the method; nothing else in it counts."""
+    data = json.loads((atlas / "atlas.json").read_text())
+    data["runs"][0]["settings"]["given"] |= {"trust_code": True, "load": {"trust_remote_code": True}}
+    (atlas / "atlas.json").write_text(json.dumps(data))
+    request = MapRequest.resumed(atlas)
+    assert not request.model.trust_remote_code and not request.tasks[0].trust_code
+    result = invoke(*commands["map"])
+    assert result.returncode == 0, result.stderr
 
 
 def test_relations_go_on_with_their_limit_and_dtype(made, tmp_path):
