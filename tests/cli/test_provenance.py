@@ -227,3 +227,34 @@ def test_permission_to_run_code_is_never_read_from_an_atlas(commands, command, a
     assert not recorded_model(open_atlas(atlas)).trust_remote_code
     assert_refused(invoke(*commands[command]), "runs the code of 'evil:rows'", "--trust-task-code")
     assert not ran.exists()
+
+
+MALFORMED = {
+    "model": 5,
+    "model source": {"model": {"source": [1]}},
+    "tasks": {"tasks": 5},
+    "a task": {"tasks": [5]},
+    "a spec": {"tasks": [{"name": "words", "spec": 5, "folder": "/"}]},
+    "a folder": {"tasks": [{"name": "words", "spec": {}, "folder": None}]},
+    "relations": {"relations": 5},
+    "a relation": {"relations": [{"name": "next", "pairs": [1]}]},
+    "k": {"k": [1]},
+    "max_tokens": {"max_tokens": "7"},
+    "request": 5,
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+@pytest.mark.parametrize("command", ["validate", "export", "map", "contrast", "relations", "share"])
+def test_a_malformed_request_is_one_sentence(atlas, commands, kind, command, tmp_path):
+    """Somebody sends an atlas whose request has values of the wrong types."""
+    commands["contrast"] = ("contrast", "--resume", "-o", atlas)
+    commands["relations"] = ("relations", "--resume", "-o", atlas)
+    commands["share"] = ("share", "pack", atlas, "--out", tmp_path / "atlas.zip")
+    data = json.loads((atlas / "atlas.json").read_text())
+    changed = MALFORMED[kind]
+    data["runs"][0]["request"] = {**data["runs"][0]["request"], **changed} if isinstance(changed, dict) else 5
+    if kind == "model":
+        data["runs"][0]["request"] = {"model": 5}
+    (atlas / "atlas.json").write_text(json.dumps(data))
+    assert_refused(invoke(*commands[command]), "atlas.json is damaged: runs 0 request")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,14 +68,18 @@ def recorded_model(atlas: Atlas, **load: Any) -> ModelRef:
     refs = [ModelRef.from_json(run.request.get("model", {})) for run in atlas.runs.values()]
     ref = next((ref for ref in reversed(refs) if ref.source is not None), ModelRef(None))
     source = ref.source
-    if source is None or (_is_path(source) and not Path(source).exists()):
+    if source is None or (Path(source).is_absolute() and not _is_there(Path(source), Path.exists)):
         source, ref = atlas.spec.name, ModelRef(None, revision=atlas.spec.revision)
     kept = {"device_map": ref.device_map, "revision": ref.revision}
     return model_ref(source, **{**kept, **{name: value for name, value in load.items() if value is not None}})
 
 
-def _is_path(source: str) -> bool:
-    return Path(source).is_absolute()
+def _is_there(path: Path, look: Callable[[Path], bool]) -> bool:
+    """What `look` finds; False also for a name that no file can have, as one that is too long."""
+    try:
+        return look(path)
+    except (OSError, ValueError):
+        return False
 
 
 def recorded_task(run: Run, name: str | None = None, *, trust_code: bool = False) -> Task | None:
@@ -106,8 +110,8 @@ def _has_moved(task: Task) -> bool:
         return False
     if task.spec.kind in ("file", "relation"):
         name = str(task.spec.source[task.spec.kind])
-        return name not in builtin_relations() and not (task.folder / name).is_file()
-    return not task.folder.is_dir()
+        return name not in builtin_relations() and not _is_there(task.folder / name, Path.is_file)
+    return not _is_there(task.folder, Path.is_dir)
 
 
 def absolute_task(task: Task) -> Task:
