@@ -85,6 +85,9 @@ def test_an_atlas_that_cannot_be_written(atlas, tmp_path, monkeypatch):
         ("page", "{atlas}", "--out", "page.txt"),
         ("share", "pack", "{atlas}", "--out", "atlas.tar"),
         ("import", "table.txt", "--out", "new"),
+        ("import", "table.csv", "--out", "{atlas}"),
+        ("contrast", "--resume", "--out", "{atlas}"),
+        ("map", "--resume", "--out", "{atlas}", "--method", "ablate"),
     ],
     ids=lambda arguments: " ".join(map(str, arguments[:1] + arguments[2:3])),
 )

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.category import categories, in_order
@@ -42,6 +40,7 @@ from headatlas.core import (
     plural,
     require_share,
 )
+from headatlas.core.lazy import pd, xr
 
 __all__ = ["Atlas", "atlases_in", "open_atlas", "require_atlas"]
 

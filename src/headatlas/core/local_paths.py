@@ -49,9 +49,9 @@ def _without_folders(text: str) -> str:
     prefix, rest = (scheme.group(), text[scheme.end() :]) if scheme else ("", text)
     path, query_mark, query = rest.partition("?")
     if is_local_path(path):
-        return prefix + _last_part(path) + query_mark + without_local_paths(query)
+        return prefix + _last_part(path) + query_mark + _without_folders(query)
     return _IN_TEXT.sub(lambda match: _last_part(match.group()), text)
 
 
 def _last_part(path: str) -> str:
-    return PureWindowsPath(path).name or path  # takes both kinds of slashes
+    return str(PureWindowsPath(path).name) or path  # takes both kinds of slashes

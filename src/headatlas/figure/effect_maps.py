@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
 from headatlas.core import RequestError, UnknownNameError, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
