@@ -25,7 +25,7 @@ def heads_by_role(atlas: Atlas, task: str, role: str, threshold: float = THRESHO
     return [head for head in ranked(scores) if scores[head.layer, head.head] >= threshold]
 
 
-def heads_by_order(atlas: Atlas, task: str, method: str = "gating") -> list[Head]:
+def heads_by_order(atlas: Atlas, task: str, method: str | None = None) -> list[Head]:
     """All heads that a method measured, those first that the task wants most."""
     return ranked(atlas.importance(task, method).values)
 
