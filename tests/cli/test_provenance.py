@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from contextlib import contextmanager
 
 import pytest
 
 from headatlas import open_atlas
+from headatlas.atlas import Store
 from headatlas.request import MapRequest, ValidateRequest
 from headatlas.request.origin import recorded_model
 from support.cli import assert_refused, invoke
@@ -111,6 +113,29 @@ def test_a_checkpoint_states_its_request_without_local_paths(commands, atlas, tm
     assert facts["request"]["folder"] == "atlas" and facts["request"]["model"]["source"] == "model"
     texts = [path.read_text() for path in (tmp_path / "new").iterdir() if path.suffix in (".json", ".md")]
     assert len(texts) > 3 and not any(str(tmp_path.parent) in text for text in texts)
+
+
+def test_a_packed_atlas_has_no_local_path(made, tmp_path):
+    """Its task is a YAML file that names its data by an absolute path."""
+    task = {
+        "name": "mine",
+        "source": {"file": str(made / "words.jsonl")},
+        "prompt": "{prompt}",
+        "target": "{target}",
+    }
+    (tmp_path / "mine.yaml").write_text(json.dumps(task))
+    out, small = tmp_path / "atlas", ("--seeds", 1, "--updates", 2, "--batch", 4, "--dtype", "float32")
+    assert invoke("map", made / "model", "-t", tmp_path / "mine.yaml", *small, "-o", out).returncode == 0
+    assert invoke("validate", out, *FEW).returncode == 0
+    assert invoke("share", "pack", out, "--out", tmp_path / "atlas.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "atlas.zip") as packed:
+        text = b"".join(packed.read(name) for name in packed.namelist())
+    assert b"words.jsonl" in text and str(tmp_path.parent).encode() not in text
+    assert invoke("share", "unpack", tmp_path / "atlas.zip", "--out", tmp_path / "new").returncode == 0
+    before, after = (Store.open(folder).runs for folder in (out, tmp_path / "new"))
+    assert [run.identity for run in before.values()] == [run.identity for run in after.values()]
+    assert_refused(invoke("validate", tmp_path / "new", *FEW), "mine: its file is not known or has moved")
+    assert open_atlas(tmp_path / "new").validated == ["mine"]
 
 
 @pytest.fixture(scope="module")

@@ -200,7 +200,7 @@ class ContrastRequest:
         run = _recorded_contrast(atlas, folder, retain, forget)
         tasks = [
             _recorded(run, trust_code, name) if task is None or task == name else task
-            for task, name in zip((retain, forget), contrast_sides(run), strict=True)
+            for task, name in zip((retain, forget), _contrast_sides(run), strict=True)
         ]
         given = given_options(**options)
         given |= _stored_options([run], GatingSettings.names(), given)
@@ -312,7 +312,7 @@ def _load_options(load: Mapping[str, Any] | None, runs: Sequence[Run]) -> dict[s
     return options
 
 
-def contrast_sides(run: Run) -> tuple[str, str]:
+def _contrast_sides(run: Run) -> tuple[str, str]:
     """The names of the tasks that a contrast keeps and destroys."""
     parts = run.task_facts.get("parts", {})
     names = [parts.get(side, {}).get("task") for side in ("retain", "forget")]
@@ -332,7 +332,7 @@ def _recorded_contrast(
         for run in runs
         if all(
             name is None or str(name) == side or Path(name).stem == side
-            for name, side in zip(names, contrast_sides(run), strict=True)
+            for name, side in zip(names, _contrast_sides(run), strict=True)
         )
     ]
     if not runs:
