@@ -13,6 +13,7 @@ A file is written under another name, flushed to the disk and renamed. Renaming 
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -388,6 +389,8 @@ def _require_writable_folder(root: Path) -> None:
         Path(mkdtemp(prefix=".headatlas-", dir=nearest)).rmdir()
     except OSError as error:
         reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # the same request can succeed later
+            raise StoreError(f"{root} cannot be written: {reason}. {_RESUME}") from None
         raise RequestError(f"{root} cannot be written: {reason}; choose another --out.") from None
 
 
