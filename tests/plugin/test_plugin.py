@@ -16,6 +16,7 @@ import pytest
 from headatlas import UnknownNameError, open_atlas
 from headatlas.figure import draw_figure
 from headatlas.page import write_page
+from headatlas.page.payload import payload_of
 from support.planted import word_tokenizer
 from support.small_run import write_task
 from support.tiny import build_tiny
@@ -53,7 +54,31 @@ COMMANDS = {
     "report": ["report", "OUT/atlas"],
     "export": ["export", "OUT/atlas", "--format", "head-list", "--threshold", "0.1",
                "--out", "OUT/heads"],
+    "fit": ["map", "MODEL", "-t", "echo", "--method", "short-gating", "--seeds", "1", "--updates", "6",
+            "--batch", "4", "-o", "OUT/fitted"],
+    "fit on": ["map", "--resume", "--method", "short-gating", "--seeds", "2", "-o", "OUT/fitted"],
+    "fit, as JSON": ["map", "--resume", "--method", "short-gating", "--json", "-o", "OUT/fitted"],
+    "draw fitted agreement": ["plot", "OUT/fitted", "--out", "OUT/agreement.png"],
+    "draw fitted score": ["plot", "OUT/fitted", "--kind", "score", "--out", "OUT/score.png"],
+    "draw fitted trajectories": ["plot", "OUT/fitted", "--kind", "trajectories",
+                                 "--out", "OUT/trajectories.png"],
+    "draw fitted effects": ["plot", "OUT/fitted", "--kind", "effects", "--out", "OUT/fitted.png"],
+    "page of fitted": ["page", "OUT/fitted", "--out", "OUT/fitted.html"],
+    "head of fitted": ["head", "OUT/fitted", "L0H0", "--json"],
+    "table of fitted": ["table", "OUT/fitted", "--json"],
+    "report of fitted": ["report", "OUT/fitted"],
+    "export of fitted": ["export", "OUT/fitted", "--gates", "retain", "--items", "4", "--force",
+                         "--out", "OUT/checkpoint"],
+    "validate fitted": ["validate", "OUT/fitted"],
+    "fit free": ["map", "MODEL", "-t", "echo", "--method", "free-gating", "--seeds", "1", "--updates", "3",
+                 "--batch", "4", "-o", "OUT/free"],
+    "draw free": ["plot", "OUT/free", "--out", "OUT/free.png"],
+    "table of free": ["table", "OUT/free", "--json"],
+    "fit beside": ["map", "MODEL", "-t", "echo", "--method", "short-gating", "--seeds", "1", "--updates",
+                   "6", "--batch", "4", "--resume", "-o", "OUT/atlas"],
+    "draw beside": ["plot", "OUT/atlas", "--method", "short-gating", "--out", "OUT/beside.png"],
 }  # fmt: skip
+REFUSED = ("wrong option", "validate fitted", "draw free")
 CHILD = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -102,7 +127,7 @@ def results(folder):
     return run_with(PACKAGE, folder, words)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.startswith("wrong")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in REFUSED])
 def test_commands_take_what_the_plugin_brings(results, name):
     code, _, err = results[name]
     assert code == 0, err
@@ -129,6 +154,50 @@ def test_it_is_listed_and_reported(results, command, line):
 def test_its_options_are_checked(results):
     code, _, err = results["wrong option"]
     assert code == 2 and "'colour' is not an option of output-norm; it has seeds, items, power." in err
+
+
+def test_a_fitted_method_has_roles(folder, results):
+    atlas = open_atlas(folder / "fitted")
+    assert atlas.tasks == ["echo"] and atlas.methods("echo") == ["short-gating"]
+    assert atlas.seeds("echo") == [0, 1] and atlas.effect_maps == []
+    resolved = atlas.run("echo").settings["resolved"]
+    assert [resolved[stage]["updates"] for stage in ("free", "pressed")] == [6, 3]
+    assert atlas.trajectory("echo", "remove")["update"].values[-1] == 3
+    assert "Always" in results["fit"][1] and "--kind" not in results["fit"][1]
+    (task,) = json.loads(results["fit, as JSON"][1])["tasks"]
+    assert task["seeds"] == 2 and "updates" not in {doubt["key"] for doubt in task["doubts"]}
+    (card,) = json.loads(results["head of fitted"][1])["tasks"]
+    assert card["task"] == "echo"
+    assert {line["method"] for line in json.loads(results["table of fitted"][1])} == {"short-gating"}
+    assert "Short gating: objective bounded, 6 + 3 updates" in results["report of fitted"][1]
+    assert "Short gating" in json.dumps(payload_of([atlas]))
+
+
+def test_a_fitted_method_is_not_validated(results):
+    code, _, err = results["validate fitted"]
+    assert code == 2 and "echo: fitted by short-gating, and only gates of the method gating" in err
+
+
+def test_a_fitted_method_without_roles(results):
+    """Its gates are kept; what needs G+ and G- says so."""
+    assert "echo: fitted by free-gating, which has no G+ and G−" in results["fit free"][1]
+    assert {line["fit"] for line in json.loads(results["table of free"][1])} == {"free"}
+    code, _, err = results["draw free"]
+    assert code == 2 and "there is no task to draw" in err
+
+
+def test_a_fitted_method_beside_gating(folder, results):
+    """The gates of a task are those of gating, unless the other method is chosen."""
+    atlas = open_atlas(folder / "atlas")
+    assert atlas.fitted_methods("echo") == ["gating", "short-gating"]
+    assert atlas.run("echo").method == "gating" and ("echo", "short-gating") not in atlas.effect_maps
+    chosen = atlas.fitted_by("short-gating")
+    assert chosen.run("echo").method == "short-gating"
+    assert np.array_equal(chosen.gates("echo"), atlas.gates("echo", "short-gating"))
+    assert not np.array_equal(chosen.gates("echo"), atlas.gates("echo"))
+    assert atlas.importance("echo", "short-gating").equals(chosen.importance("echo"))
+    with pytest.raises(UnknownNameError, match="short-gating"):
+        atlas.fitted_by("short-gatin")
 
 
 def test_validation_compares_it(results):

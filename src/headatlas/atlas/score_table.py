@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.stability import HALVES
 from headatlas.core import DIRECTIONS, FITS, IMPORTED, RequestError, first_line, method_name_problem
+from headatlas.core.lazy import pd
 
 __all__ = ["GATE_METHODS", "KEYS", "NO_SEED", "ScoreTable", "read_score_table"]
 
@@ -73,9 +73,9 @@ def read_score_table(
 
 
 def _read(source: str | Path | pd.DataFrame) -> ScoreTable:
-    if isinstance(source, pd.DataFrame):
-        return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path):  # asked first: a path needs no pandas to be refused
+        if isinstance(source, pd.DataFrame):
+            return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
         raise RequestError(f"table is {source!r:.60}; allowed are a path and a pandas DataFrame.")
     path = Path(source)
     if not path.is_file():

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.record import EffectMap, Fit, ScoreMap
 from headatlas.core import DIRECTIONS, ModelSpec, in_method_order, write_whole
+from headatlas.core.lazy import pd
 
 __all__ = ["COLUMNS", "tidy_table", "write_table"]
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.atlas import Atlas, open_atlas
 from headatlas.atlas.method_names import unit_of_method
@@ -37,6 +36,7 @@ from headatlas.core import (
     require_path,
     require_whole,
 )
+from headatlas.core.lazy import pd
 
 __all__ = ["import_table"]
 
@@ -66,11 +66,12 @@ def import_table(
         raise RequestError(f"model is {model!r:.60}; allowed is a name, or None.")
     layers = None if layers is None else require_whole("layers", layers, 1, MOST_HEADS)
     heads = None if heads is None else require_whole("heads", heads, 1, MOST_HEADS)
+    if Store.exists(root) and not resume:
+        raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
+    Store.require_writable(root)
     scores = read_score_table(table, model, [average] if isinstance(average, str) else average)
     spec = _spec(scores, str(scores.lines["model"].iloc[0]), layers, heads)
     if Store.exists(root):
-        if not resume:
-            raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
         stored = Store.open(root).spec
         if stored.name != spec.name:
             raise AtlasError(

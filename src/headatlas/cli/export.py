@@ -19,6 +19,7 @@ from headatlas.cli.options import (
     with_flags,
 )
 from headatlas.cli.progress import spinner
+from headatlas.core import THRESHOLD
 
 __all__ = ["export"]
 
@@ -48,7 +49,7 @@ def export(
         int | None, typer.Option(help="The gates of this seed (default: the mean over the seeds).")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="From which score on a head interferes (0.5).")
+        float | None, typer.Option(help=f"From which score on a head interferes ({THRESHOLD:g}).")
     ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove key/value groups of which all heads are off.")

@@ -99,7 +99,7 @@ def map_(
         show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
-        kind = "" if request.method == "gating" else " --kind effects"
+        kind = "" if _fits_gates(request) else " --kind effects"
         command = escape(f"headatlas plot {shlex.quote(out)}{kind}")
         console.print(f"[dim]atlas in {escape(out)}; '{command}' draws the map[/]")
 
@@ -114,7 +114,7 @@ def show_map(
     executor: Ray | None = None,
 ) -> None:
     """Carry out the request with a bar, then say what came of it."""
-    from headatlas import execute
+    from headatlas import METHODS, execute
 
     names = [task.name for task in request.tasks]
     progress = ShownProgress(
@@ -122,10 +122,20 @@ def show_map(
     )
     with progress:
         atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
-    if request.method == "gating":
-        _show_gates(atlas, names, out, as_json)
+    if _fits_gates(request):
+        _show_gates(atlas.fitted_by(request.method), names, out, as_json)
+    elif METHODS[request.method].stages:
+        _show_fits(names, request.method, out, as_json)
     else:
         _show_effects(atlas, names, request.method, out, as_json)
+
+
+def _fits_gates(request: MapRequest) -> bool:
+    """True if the method fits G+ and G-, from which heads have roles."""
+    from headatlas import METHODS
+
+    fits = {fit for names in METHODS[request.method].stages.values() for fit in names}
+    return {"retain", "remove"} <= fits
 
 
 def _about(request: MapRequest) -> str:
@@ -159,6 +169,18 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
         console.print(f"[dim]  ± standard error over {over}[/]")
 
 
+def _show_fits(names: Sequence[str], method: str, out: str, as_json: bool) -> None:
+    """What a method leaves whose fits are not G+ and G-."""
+    if as_json:
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": [{"task": name} for name in names]}))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"{escape(', '.join(names))}: fitted by {escape(method)}, which has no G+ and G−, so heads have no "
+        f"roles; 'headatlas table {escape(out)}' has its gates"
+    )
+
+
 def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> None:
     summaries = [atlas.summary(name) for name in names]
     doubtful = {name: atlas.doubts(name) for name in names}
@@ -171,7 +193,7 @@ def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> 
         return
     console = Console(soft_wrap=True, highlight=False)
     for summary in summaries:
-        show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
+        show_summary(console, summary, atlas.run(summary.task).settings["resolved"].get("batch"))
     show_doubts(console, doubtful)
 
 
@@ -185,8 +207,8 @@ def show_doubts(console: Console, doubtful: Mapping[str, Sequence[Doubt]]) -> No
             console.print(f"  {escape(name)}: {escape(doubt.text)}")
 
 
-def show_summary(console: Console, summary: Summary, batch: int) -> None:
-    """A task in a few lines; `batch` rows were asked at each update."""
+def show_summary(console: Console, summary: Summary, batch: int | None) -> None:
+    """A task in a few lines; `batch` rows were asked at each update, if the method says how many."""
 
     def pair(shares: dict[str, float]) -> str:
         return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
@@ -198,8 +220,9 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"
 
+    rows = f"batch {batch}, " if batch else ""
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, {rows}"
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 import yaml
 
-from headatlas.core import ModelSourceError, RequestError, UnknownNameError
+from headatlas.core import (
+    ModelSourceError,
+    RequestError,
+    UnknownNameError,
+    require_device,
+    require_dtype_name,
+)
 
 if TYPE_CHECKING:
     from headatlas import Ray
@@ -77,6 +83,10 @@ class LoadFlags:
 
     def given(self) -> dict[str, Any]:
         """What `load_model` takes; flags that were not given are absent."""
+        if self.dtype is not None:
+            require_dtype_name(self.dtype)
+        if self.device is not None:
+            require_device(self.device)
         return {name: value for name, value in asdict(self).items() if value not in (None, False)}
 
 

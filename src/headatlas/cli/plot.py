@@ -37,6 +37,9 @@ def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     kind: Annotated[str, typer.Option(help="'headatlas list figures' has them all.")] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="The gates of this method, where tasks have those of several.")
+    ] = None,
     score: Annotated[
         str | None,
         typer.Option(help="For --kind score: facilitation, interference, irrelevance, retain, remove."),
@@ -100,10 +103,11 @@ def plot(
             raise RequestError(f"{name!r} is not an option of the figure {kind}; it has {allowed}.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
-    asked = [kind, *(word for word in (score, over, direction) if word)]
+    asked = [kind, *(word for word in (method, score, over, direction) if word)]
     asked += [f"{threshold:g}"] if threshold is not None else []
     asked += [slug(name) for name in (*(task or ()), *(relation or ()))]
     asked += [slug(f"{name}-{value}") for name, value in extra.items()]
     path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
-    figure = draw_figure(open_atlas(folder), kind, **{**options, **extra})
+    atlas = open_atlas(folder) if method is None else open_atlas(folder).fitted_by(method)
+    figure = draw_figure(atlas, kind, **{**options, **extra})
     typer.echo(str(save_figure(figure, path)))

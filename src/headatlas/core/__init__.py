@@ -18,6 +18,7 @@ from headatlas.core.errors import (
 from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
+from headatlas.core.local_paths import is_local_path, without_local_paths
 from headatlas.core.methods import (
     IMPORTED,
     METHOD_ORDER,
@@ -25,7 +26,7 @@ from headatlas.core.methods import (
     in_method_order,
     method_name_problem,
 )
-from headatlas.core.model_spec import ModelRef, ModelSpec
+from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.options import Options, require_options
 from headatlas.core.progress import (
@@ -51,6 +52,7 @@ __all__ = [
     "AXES",
     "CATEGORIES",
     "DIRECTIONS",
+    "DTYPES",
     "FITS",
     "IMPLEMENTS",
     "IMPORTED",
@@ -86,11 +88,14 @@ __all__ = [
     "first_line",
     "identity_of",
     "in_method_order",
+    "is_local_path",
     "method_name_problem",
     "parse_json",
     "plural",
     "ranked",
     "relation_words",
+    "require_device",
+    "require_dtype_name",
     "require_options",
     "require_path",
     "require_share",
@@ -99,6 +104,7 @@ __all__ = [
     "slug",
     "staged_folder",
     "title_of",
+    "without_local_paths",
     "write_whole",
     "writing",
 ]

@@ -87,6 +87,7 @@ class ValidateRequest:
             require_whole(name, value, least, most)
         EffectOptions(1, effect_items)
         named = None if methods is None else _named_methods(methods)
+        atlas = _of_gating(atlas, tasks)
         others = ", and all others that are to be validated"
         chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code, others=others)
         names = [task.name for task in chosen]
@@ -180,6 +181,21 @@ def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
 def curve_name(task: str, part: str) -> str:
     """The note that keeps a curve until all curves of the task are there."""
     return slug(f"curve {task} {part}")
+
+
+def _of_gating(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> Atlas:
+    """The atlas with the gates of gating alone: the curves of a validation are of those. Refused if `tasks`
+    (all if none) have gates of other methods only."""
+    names = [task.name if isinstance(task, Task) else str(task) for task in tasks]
+    gated = [task for task in atlas.tasks if "gating" in atlas.fitted_methods(task)]
+    others = [task for task in atlas.tasks if task not in gated and (task in names or not (names or gated))]
+    if others:
+        methods = dict.fromkeys(method for task in others for method in atlas.fitted_methods(task))
+        raise AtlasError(
+            f"{', '.join(others)}: fitted by {', '.join(methods)}, and only gates of the method gating are "
+            "validated; map it with --method gating first."
+        )
+    return atlas.fitted_by("gating") if gated else atlas
 
 
 def gated_names(

@@ -80,7 +80,9 @@ class MapJob:
             return effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
         resolved = self.options[name].to_json()
         decides = {key: value for key, value in resolved.items() if key != "seeds"}
-        given = {"preset": "quick", **self.request.given}
+        given = dict(self.request.given)
+        if "preset" in self.method.options.names():
+            given = {"preset": "quick", **given}
         if self.request.max_tokens is not None:
             given["max_tokens"] = self.request.max_tokens
         return enter_run(
