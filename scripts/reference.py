@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ import headatlas
 from headatlas.cli.app import app
 
 DOCS = Path(__file__).parent.parent / "docs"
+#: what a method, a figure or an export format is made of
+EXTENSIONS = {
+    "headatlas.method": ("Method", "EffectOptions", "HeadEffects"),
+    "headatlas.figure": ("FigureKind",),
+    "headatlas.export": ("ExportFormat",),
+}
 MADE = "Made by `scripts/reference.py`; not edited by hand."
 
 
@@ -27,7 +34,8 @@ def cli() -> str:
     lines = ["# Commands", "", MADE, ""]
     for path, command in commands(typer.main.get_command(app), "headatlas"):
         lines += [f"## {path}", "", *paragraphs(command.help or command.short_help or ""), ""]
-        rows = [row(one) for one in command.params if not getattr(one, "hidden", False)]
+        shown = command.get_params(typer.Context(command))
+        rows = [row(one) for one in shown if one.name != "help" and not getattr(one, "hidden", False)]
         if rows:
             lines += ["| option | what | default |", "| --- | --- | --- |", *rows, ""]
     return "\n".join(lines)
@@ -68,6 +76,10 @@ def api() -> str:
     for name in names:
         if name not in errors:
             lines += described(name, getattr(headatlas, name), "##")
+    lines += ["## For extensions", "", "[Extending](extending.md) shows how to use them.", ""]
+    for module, provided in EXTENSIONS.items():
+        for name in provided:
+            lines += described(f"{module}.{name}", getattr(import_module(module), name), "###")
     lines += ["## Errors", ""]
     for name in errors:
         one = getattr(headatlas, name)
@@ -86,7 +98,7 @@ def described(name: str, one: Any, level: str) -> list[str]:
             )
             if is_public:
                 bare = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-                lines += described(f"{name}.{inner}", bare, "###")
+                lines += described(f"{name}.{inner}", bare, f"{level}#")
     return lines
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headatlas._version import __version__
 from headatlas.core import (
     AtlasError,
+    ExtensionError,
     FitError,
     GateError,
     Head,
@@ -84,6 +85,7 @@ __all__ = [
     "EffectSummary",
     "ExportRequest",
     "Exported",
+    "ExtensionError",
     "FitError",
     "GateError",
     "GatingSettings",

@@ -583,3 +583,20 @@ def test_losses_of_items_need_their_mean(tmp_path, part):
             store.write(replace(whole.fit("sums", 0, fit), facts=facts))
     with pytest.raises(AtlasError, match=r"is damaged: .*'nll' is a dependency of 'held_out_nll'"):
         open_atlas(tmp_path / "atlas")
+
+
+def test_effects_of_a_method_that_is_not_installed_come_back(tmp_path):
+    """In a unit that the table does not say."""
+    lines = task_lines(1)[0].assign(method="output-norm")
+    first = import_table(lines, tmp_path / "atlas")
+    (task,) = {name for name, method in first.effect_maps if method == "output-norm"}
+    assert first.run(task, "output-norm").unit == "unknown"
+    again = import_table(first.to_table(), tmp_path / "again")
+    pd.testing.assert_frame_equal(again.to_table(), first.to_table())
+    assert import_table(lines.assign(method="mediate"), tmp_path / "x").run(task, "mediate").unit == "nats"
+
+
+@pytest.mark.parametrize("method", ["relations", "random", "../effects", "Output norm"])
+def test_a_task_has_no_scores_of_such_a_method(tmp_path, method):
+    with pytest.raises(RequestError, match=r"row 1 has the method '.*' for a task; "):
+        import_table(task_lines(1)[0].assign(method=method), tmp_path / "atlas")

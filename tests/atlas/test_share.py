@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -89,6 +90,49 @@ def test_local_paths_are_not_shared(tmp_path, monkeypatch, source, kept):
         assert run.request["model"] == {"dtype": "float32", **({"source": source} if kept else {})}
         assert run.request["tasks"] == [{"name": "mine", "spec": {"name": "mine"}}]
         assert "/home/me" not in (folder / "atlas.json").read_text()
+
+
+def test_no_file_of_a_shared_atlas_has_a_local_path(tmp_path):
+    """Neither runs nor notes nor what a record says of itself; identities, names and numbers stay."""
+    from headatlas.atlas import EffectMap, Run
+
+    home, root, spec = "/home/me/my things", tmp_path / "atlas", spec_of(2)
+    task = {"name": "mine", "prompt": "/no_think {a}", "source": {"file": f"{home}/words.jsonl"}}
+    request = {
+        "kind": "validate",
+        "model": {"source": f"{home}/model"},
+        "tasks": [{"name": "mine", "spec": task}],
+    }
+    parts = {side: {"task": side, "spec": task} for side in ("retain", "forget")}
+    given = {
+        "given": {"table": f"{home}/table.csv"},
+        "decides": {"dtype": "float32", "table": f"{home}/table.csv"},
+    }
+    facts = {
+        "items": 4,
+        "nll": 1.0,
+        "because": "as /home/me/x.json says",
+        "made_with": {"device": "/home/me/gpu"},
+    }
+    with Store.writing(root, replace(spec, name=f"{home}/model")) as store:
+        store.add(
+            Run("ablate-zero", "mine", "id", {"spec": task}, given, request=request),
+            Run("contrast", "retain without forget", "other", {"parts": parts}, request=request),
+        )
+        store.write(EffectMap("ablate-zero", "mine", 0, "id", np.ones((1, 2)), np.ones((1, 2)), facts))
+        store.write_note("source", {}, {"source": "embedding", "because": "~/me/x", "request": request})
+    file = pack_atlas(root, tmp_path / "atlas.zip")
+    found = open_atlas(unpack_atlas(file, tmp_path / "unpacked"))
+    with zipfile.ZipFile(file) as packed:
+        text = b"".join(packed.read(name) for name in packed.namelist())
+    assert all(word not in text for word in (b"/home", b"my things", b"~/"))
+    run = found.run("mine", "ablate-zero")
+    assert run.identity == "id" and found.spec.name == "model"
+    assert run.task_facts["spec"] == {**task, "source": {"file": "words.jsonl"}}
+    assert run.request["tasks"] == [{"name": "mine", "spec": run.task_facts["spec"]}]
+    assert run.decides["table"] == "table.csv" and run.request["model"] == {}
+    assert found.notes["source"][1]["request"] == run.request
+    assert found.effect("mine", "ablate-zero", 0).values.tolist() == [[1, 1]]
 
 
 def test_links_are_not_packed(atlas, tmp_path):

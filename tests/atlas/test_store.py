@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from headatlas import AtlasError, StoreError, open_atlas
+from headatlas import AtlasError, RequestError, StoreError, open_atlas
 from headatlas.atlas.store import SCHEMA
 from support.small_run import same_numbers, small_model, small_run, write_task
 
@@ -218,8 +218,8 @@ def test_a_read_only_folder(model, made, tmp_path):
         pytest.skip("root, and this machine mounts no file systems for us")
     try:
         refuses(
-            StoreError,
-            ["cannot be written"],
+            RequestError,
+            ["cannot be written", "choose another --out"],
             lambda: small_run(model, made / "words.jsonl", folder / "atlas"),
         )
     finally:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from contextlib import contextmanager
 
 import pytest
 
 from headatlas import open_atlas
+from headatlas.atlas import Store
+from headatlas.request import MapRequest, ValidateRequest
 from headatlas.request.origin import recorded_model
 from support.cli import assert_refused, invoke
 from support.planted import word_tokenizer
@@ -85,6 +88,101 @@ def test_effects_go_on_with_their_items_and_their_limit(made, tmp_path):
     assert found.effect("words", "ablate-zero", 1).facts["items"] == 5
 
 
+def test_effects_that_validate_made_go_on(atlas):
+    """Validation measures them with the limit of the gates."""
+    assert invoke("validate", atlas, *FEW).returncode == 0
+    result = invoke("map", "--resume", "-o", atlas, "--method", "ablate", "--seeds", 2)
+    assert result.returncode == 0, result.stderr
+    assert open_atlas(atlas).effects("words", "ablate-zero").seed.values.tolist() == [0, 1]
+
+
+def test_validation_stores_its_request(atlas):
+    few = ("--items", 4, "--draws", 2, "--retest", 1, "--method", "ablate")
+    assert invoke("validate", atlas, *few).returncode == 0
+    found = open_atlas(atlas)
+    requests = [run.request for (method, _), run in found.runs.items() if method != "gating"]
+    requests.append(found.notes["validation-words"][1]["request"])
+    assert len(requests) == 4 and all(request == requests[0] for request in requests)
+    assert ValidateRequest.from_json(requests[0]).draws == 2
+
+
+def test_a_checkpoint_states_its_request_without_local_paths(commands, atlas, tmp_path):
+    assert invoke(*commands["export"]).returncode == 0
+    facts = json.loads((tmp_path / "new" / "headatlas.json").read_text())
+    assert facts["request"]["kind"] == "export" and facts["request"]["options"]["gates"] == "retain"
+    assert facts["request"]["folder"] == "atlas" and facts["request"]["model"]["source"] == "model"
+    texts = [path.read_text() for path in (tmp_path / "new").iterdir() if path.suffix in (".json", ".md")]
+    assert len(texts) > 3 and not any(str(tmp_path.parent) in text for text in texts)
+
+
+def test_a_packed_atlas_has_no_local_path(made, tmp_path):
+    """Its task is a YAML file that names its data by an absolute path."""
+    task = {
+        "name": "mine",
+        "source": {"file": str(made / "words.jsonl")},
+        "prompt": "{prompt}",
+        "target": "{target}",
+    }
+    (tmp_path / "mine.yaml").write_text(json.dumps(task))
+    out, small = tmp_path / "atlas", ("--seeds", 1, "--updates", 2, "--batch", 4, "--dtype", "float32")
+    assert invoke("map", made / "model", "-t", tmp_path / "mine.yaml", *small, "-o", out).returncode == 0
+    assert invoke("validate", out, *FEW).returncode == 0
+    assert invoke("share", "pack", out, "--out", tmp_path / "atlas.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "atlas.zip") as packed:
+        text = b"".join(packed.read(name) for name in packed.namelist())
+    assert b"words.jsonl" in text and str(tmp_path.parent).encode() not in text
+    assert invoke("share", "unpack", tmp_path / "atlas.zip", "--out", tmp_path / "new").returncode == 0
+    before, after = (Store.open(folder).runs for folder in (out, tmp_path / "new"))
+    assert [run.identity for run in before.values()] == [run.identity for run in after.values()]
+    assert_refused(invoke("validate", tmp_path / "new", *FEW), "mine: its file is not known or has moved")
+    assert open_atlas(tmp_path / "new").validated == ["mine"]
+
+
+@pytest.fixture(scope="module")
+def contrasted(made, tmp_path_factory):
+    """An atlas of a contrast of two task files."""
+    root = tmp_path_factory.mktemp("contrasted")
+    write_task(root / "others.jsonl", 120, seed=4)
+    tasks = ("--retain", made / "words.jsonl", "--forget", root / "others.jsonl")
+    small = ("--seeds", 1, "--updates", 3, "--batch", 4, "--max-tokens", 7, "--dtype", "float32")
+    assert invoke("contrast", made / "model", *tasks, *small, "-o", root / "atlas").returncode == 0
+    return root
+
+
+@pytest.mark.parametrize("given", [(), ("--retain", "words"), ("--forget", "others")])
+def test_a_contrast_goes_on_without_model_and_tasks(contrasted, tmp_path, given):
+    out = shutil.copytree(contrasted / "atlas", tmp_path / "atlas")
+    result = invoke("contrast", "--resume", *given, "--seeds", 2, "-o", out)
+    assert result.returncode == 0, result.stderr
+    found = open_atlas(out)
+    assert found.seeds("words without others", "contrast") == [0, 1]
+    assert found.run("words without others", "contrast").settings["given"]["updates"] == 3
+
+
+def test_a_contrast_that_cannot_go_on(contrasted, atlas):
+    out = contrasted / "atlas"
+    assert_refused(invoke("contrast", "--resume", "-o", atlas), "has no contrast")
+    said = invoke("contrast", "--resume", "--retain", "others", "-o", out)
+    assert_refused(said, "has no such contrast", "'words without others'")
+    with changed(contrasted / "others.jsonl", None):
+        said = invoke("contrast", "--resume", "-o", out)
+        assert_refused(said, "others: its file is not known or has moved", "--retain or --forget")
+    other = write_task(contrasted.parent / "again.jsonl", 120, seed=1).read_bytes()
+    with changed(contrasted / "others.jsonl", other):
+        assert_refused(invoke("contrast", "--resume", "-o", out), "words without others", "made with")
+
+
+def test_arguments_of_a_request_are_not_read_from_an_atlas(atlas, commands):
+    """`given` holds options of the method; nothing else in it counts."""
+    data = json.loads((atlas / "atlas.json").read_text())
+    data["runs"][0]["settings"]["given"] |= {"trust_code": True, "load": {"trust_remote_code": True}}
+    (atlas / "atlas.json").write_text(json.dumps(data))
+    request = MapRequest.resumed(atlas)
+    assert not request.model.trust_remote_code and not request.tasks[0].trust_code
+    result = invoke(*commands["map"])
+    assert result.returncode == 0, result.stderr
+
+
 def test_relations_go_on_with_their_limit_and_dtype(made, tmp_path):
     out, pairs = tmp_path / "relations", tmp_path / "next.csv"
     pairs.write_text("source,target\n" + "".join(f"w{n},w{n + 1}\n" for n in range(40)))
@@ -154,3 +252,34 @@ def test_permission_to_run_code_is_never_read_from_an_atlas(commands, command, a
     assert not recorded_model(open_atlas(atlas)).trust_remote_code
     assert_refused(invoke(*commands[command]), "runs the code of 'evil:rows'", "--trust-task-code")
     assert not ran.exists()
+
+
+MALFORMED = {
+    "model": 5,
+    "model source": {"model": {"source": [1]}},
+    "tasks": {"tasks": 5},
+    "a task": {"tasks": [5]},
+    "a spec": {"tasks": [{"name": "words", "spec": 5, "folder": "/"}]},
+    "a folder": {"tasks": [{"name": "words", "spec": {}, "folder": None}]},
+    "relations": {"relations": 5},
+    "a relation": {"relations": [{"name": "next", "pairs": [1]}]},
+    "k": {"k": [1]},
+    "max_tokens": {"max_tokens": "7"},
+    "request": 5,
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+@pytest.mark.parametrize("command", ["validate", "export", "map", "contrast", "relations", "share"])
+def test_a_malformed_request_is_one_sentence(atlas, commands, kind, command, tmp_path):
+    """Somebody sends an atlas whose request has values of the wrong types."""
+    commands["contrast"] = ("contrast", "--resume", "-o", atlas)
+    commands["relations"] = ("relations", "--resume", "-o", atlas)
+    commands["share"] = ("share", "pack", atlas, "--out", tmp_path / "atlas.zip")
+    data = json.loads((atlas / "atlas.json").read_text())
+    changed = MALFORMED[kind]
+    data["runs"][0]["request"] = {**data["runs"][0]["request"], **changed} if isinstance(changed, dict) else 5
+    if kind == "model":
+        data["runs"][0]["request"] = {"model": 5}
+    (atlas / "atlas.json").write_text(json.dumps(data))
+    assert_refused(invoke(*commands[command]), "atlas.json is damaged: runs 0 request")

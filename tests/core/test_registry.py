@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import ExtensionError, UnknownNameError
 from headatlas.core import registry as module
 from headatlas.core.registry import Registry
 from support.things import Thing
@@ -50,14 +50,46 @@ def test_plugins_provide_values(package, monkeypatch):
     assert list(registry(package)) == ["alpha", "beta", "plugged"]
 
 
-def test_two_values_of_one_name_are_refused(package, monkeypatch):
-    with_plugin(monkeypatch, "things_of_a_test.alpha")
-    with pytest.raises(RequestError, match=r"two things are named 'alpha': one of things_of_a_test\.alpha"):
-        list(registry(package))
+def test_a_plugin_does_not_replace_a_value(package, monkeypatch):
+    with_plugin(monkeypatch, "support.things:ALPHA")
+    things = registry(package)
+    with pytest.warns(
+        RuntimeWarning, match=r"support\.things:ALPHA is left out: its thing 'alpha' has the name"
+    ):
+        assert list(things) == ["alpha", "beta"]
+    assert things["alpha"].aliases == ("a",)
+
+
+def test_an_alias_replaces_neither_a_name_nor_an_earlier_alias(package, monkeypatch):
+    with_plugin(monkeypatch, "support.things:GREEDY")
+    things = registry(package)
+    assert things["beta"].name == "beta" and things["a"].name == "alpha" and things["g"].name == "greedy"
+
+
+def test_built_in_values_are_told_from_those_of_plugins(package, monkeypatch):
+    with_plugin(monkeypatch, "support.things:PLUGGED")
+    assert registry(package).built_in == ("alpha", "beta")
 
 
 @pytest.mark.parametrize("value", ["no_such_module_anywhere", "json", "support.things:NotThings"])
 def test_a_broken_plugin_is_named_and_left_out(package, monkeypatch, value):
     with_plugin(monkeypatch, value)
-    with pytest.warns(RuntimeWarning, match="could not be loaded"):
+    with pytest.warns(RuntimeWarning, match=f"the plugin {value} could not be loaded"):
         assert list(registry(package)) == ["alpha", "beta"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("PROVIDES = ['alpha']", r"PROVIDES of things_of_a_test\.alpha holds 'alpha', which is not a Thing"),
+        (
+            "PROVIDES = Thing('alpha')",
+            r"PROVIDES of things_of_a_test\.alpha is Thing\(.*, which is not a list",
+        ),
+        ("PROVIDES = [Thing('beta')]", r"two things are named 'beta': one of things_of_a_test\.alpha"),
+    ],
+)
+def test_a_mistake_in_a_built_in_module_is_an_error(package, tmp_path, line, message):
+    (tmp_path / package / "alpha.py").write_text(f"from support.things import Thing\n{line}\n")
+    with pytest.raises(ExtensionError, match=message):
+        list(registry(package))

@@ -25,8 +25,11 @@ from safetensors.numpy import save
 
 from headatlas import HeadatlasError, load_relation, load_task, open_atlas
 from headatlas.atlas import EffectMap, Run, ScoreMap, Store, find, import_table, pack_atlas, unpack_atlas
+from headatlas.export import ExportRequest
 from headatlas.page.html import page_of
 from headatlas.page.payload import payload_of
+from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
+from headatlas.request.origin import recorded_model
 from support.atlases import fit_of, spec_of
 
 pytestmark = pytest.mark.slow
@@ -249,10 +252,31 @@ def atlas(tmp_path_factory):
     about = {"category": "knowledge", "kind": "static", "pairs": 9, "single": 9, "listed": 9, "k": 10}
     values = draw.uniform(size=(2, 2, 3))
     values[:, 1, 2] = np.nan
+    (root.parent / "data.jsonl").write_bytes(JSONL)
+    asked = {"model": {"source": "smollm2", "dtype": "float32", "device": "cpu"}, "options": {"seeds": 2}}
+    spec_of_task = {**yaml.safe_load(TASK), "name": "sums"}
+    task = {"name": "sums", "spec": spec_of_task, "folder": str(root.parent)}
+    related = {**RELATION, "name": "capital", "prompt": None, "about": ""}
     with Store.writing(root, spec) as store:
         store.add(
-            Run("gating", "sums", "id", {"rows": 5, "spec": {"rows": 5}}, said, plain, {"torch": "2"}),
-            Run("relations", "capital", "of", {"category": "knowledge"}, {"resolved": {"k": 10}}),
+            Run(
+                "gating",
+                "sums",
+                "id",
+                {"rows": 5, "spec": {"rows": 5}},
+                said,
+                plain,
+                {"torch": "2"},
+                {**asked, "kind": "map", "tasks": [task], "max_tokens": 64},
+            ),
+            Run(
+                "relations",
+                "capital",
+                "of",
+                {"category": "knowledge"},
+                {"resolved": {"k": 10}},
+                request={**asked, "kind": "relations", "relations": [related], "k": 10},
+            ),
             Run("ablate-zero", "sums", "off", {}, {"resolved": {"seeds": 1}}),
         )
         for seed in range(2):
@@ -266,6 +290,8 @@ def atlas(tmp_path_factory):
         store.write_note("salient", arrays, {"source": "embedding", "texts": {"0": "a"}})
         store.write_note("source", {}, {"source": "embedding", "because": "said", "agreement": {}})
     use(root)
+    for build in (MapRequest.resumed, RelationsRequest.resumed, ValidateRequest.of):
+        accepted(lambda build=build: build(root))
     return root
 
 
@@ -277,6 +303,19 @@ def use(folder: Path) -> None:
         atlas.summary(task)
     find(atlas)
     page_of(payload_of([atlas]))
+
+
+def ask_again(folder: Path) -> None:
+    """What commands make of the requests in it."""
+    atlas = open_atlas(folder)
+    recorded_model(atlas)
+    resumed = (MapRequest.resumed, ContrastRequest.resumed, RelationsRequest.resumed)
+    for build in (*resumed, ValidateRequest.of):
+        tried(lambda build=build: build(folder))
+    tried(lambda: ExportRequest.of(folder, None, folder / "new", gates="retain"))
+    packed = folder.with_suffix(".packed.zip")
+    packed.unlink(missing_ok=True)
+    pack_atlas(folder, packed)
 
 
 def contents(file: Path):
@@ -333,6 +372,7 @@ def test_atlases(atlas, tmp_path, chance, kind):
         file = copy / "atlas.json"
         file.write_text(json.dumps(changed_values(chance, json.loads(file.read_text()))))
     tried(lambda: use(copy))
+    tried(lambda: ask_again(copy))
 
 
 def test_an_atlas_is_accepted_as_it_is(atlas, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headatlas.atlas import SHARES, Atlas, EffectMap, Fit, Run, ScoreMap, validation_name
-from headatlas.core import EFFECT_METHODS, FITS, ModelSpec
+from headatlas.core import FITS, METHOD_ORDER, ModelSpec
 
 #: role -> (gate of retain, gate of remove)
 GATES = {"facilitating": (1.0, 1.0), "interfering": (0.0, 0.0), "irrelevant": (1.0, 0.0)}
@@ -130,7 +130,7 @@ def random_atlas(
 def random_validation(task: str, heads: int, seeds: int):
     """Curves of random numbers between the losses of no heads and of all."""
     draw = np.random.default_rng(1)
-    methods = ["gating", *EFFECT_METHODS, "random 1", "random 2"]
+    methods = [*METHOD_ORDER, "random 1", "random 2"]
     counts = sorted({round(share * heads) for share in SHARES})
     shape = (len(counts), 5)
     arrays = {

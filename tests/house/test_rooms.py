@@ -31,8 +31,13 @@ MAY_IMPORT = {
     "export": {"core", "model", "task", "method", "request", "run", "atlas"},
     "cli": {"core", "figure", "page"},  # and the public names of the package
 }
-#: imports against that order, inside functions: what an atlas and a card show in a notebook
-UPWARD = {"atlas/atlas.py": "headatlas.page.notebook", "atlas/head_card.py": "headatlas.page.notebook"}
+#: imports against that order, inside functions: what an atlas and a card show in a notebook, and the aliases
+#: and units of methods
+UPWARD = {
+    "atlas/atlas.py": "headatlas.page.notebook",
+    "atlas/head_card.py": "headatlas.page.notebook",
+    "atlas/method_names.py": "headatlas.method.method",
+}
 #: rooms in which torch and what brings torch with it may not be imported
 WITHOUT_TORCH = {"core", "task", "request", "atlas", "figure", "page", "cli"}
 TORCH = {"torch", "transformers", "safetensors.torch", "accelerate"}

@@ -81,7 +81,7 @@ def test_json_and_pickle_give_an_equal_request(root, build):
 
 def tasks_of(request):
     """Whatever a kind of request calls them."""
-    named = [getattr(request, name) for name in ("task", "retain", "forget") if hasattr(request, name)]
+    named = [getattr(request, name) for name in ("definition", "retain", "forget") if hasattr(request, name)]
     return [*getattr(request, "tasks", ()), *named]
 
 

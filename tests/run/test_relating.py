@@ -198,6 +198,9 @@ def test_heads_off_for_a_list_of_ones_own(model, tmp_path):
     assert (check["relation"], check["questions"]) == ("synonym", 60)
     assert len(check["random"]) == 5 and len(check["top"]) == len(check["steps"]) and check["steps"][-1] <= 6
     assert set(check["controls"]) <= {"next"}  # few cannot be asked
+    assert atlas.random_accuracy("synonym") == pytest.approx(np.mean(check["random"], axis=0))
+    with pytest.raises(UnknownNameError, match="did you mean 'synonym'"):
+        atlas.random_accuracy("synonyms")
     again = relate_heads(
         model, [mine, NEXT, FEW], out=tmp_path / "atlas", causal=["synonym"], salient=False, resume=True
     )

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import headatlas.model
 from headatlas import (
+    METHODS,
     AtlasError,
     RequestError,
     UnknownNameError,
@@ -30,7 +31,7 @@ from headatlas import (
 from headatlas.atlas import SHARES, Store, effect_doubts, find, import_table
 from headatlas.atlas.effect_summary import qualifications
 from headatlas.cli import main
-from headatlas.core import EFFECT_METHODS, Note
+from headatlas.core import Note
 from headatlas.method.engine.ablate import ablate
 from headatlas.method.engine.likelihood import evaluate, evaluate_sets
 from headatlas.method.engine.rows import draw
@@ -45,6 +46,8 @@ from support.small_run import SMALL, small_model, write_task
 from support.tiny import build_tiny
 from support.watching import Watch
 
+#: built-in methods that give a number per head
+MEASURED = [name for name in METHODS.built_in if METHODS[name].measure is not None]
 FEW = {"items": 6, "draws": 3}
 
 
@@ -114,13 +117,13 @@ def test_effects_without_a_baseline_get_one_when_they_are_resumed(model, task, t
 
 def test_effects_of_a_gated_task_have_the_baseline_of_its_gates(folder, model, task, tmp_path, monkeypatch):
     atlas = open_atlas(folder)
-    for method in EFFECT_METHODS:
+    for method in MEASURED:
         assert atlas.run("words", method).baseline == atlas.run("words").baseline
     monkeypatch.setattr(map_job, "measure_baseline", None)
     copy = shutil.copytree(folder, tmp_path / "atlas")
     shutil.rmtree(copy / "effects")
     data = json.loads((copy / "atlas.json").read_text())
-    data["runs"] = [run for run in data["runs"] if run["method"] not in EFFECT_METHODS]
+    data["runs"] = [run for run in data["runs"] if run["method"] not in MEASURED]
     (copy / "atlas.json").write_text(json.dumps(data))
     again = map_heads(model, task, method="ablate", items=4, out=copy, resume=True)
     assert again.run("words", "ablate-zero").baseline == atlas.run("words").baseline
@@ -216,7 +219,7 @@ def test_halves_share_no_group(labels):
     assert abs(len(halves[0]) - len(halves[1])) <= largest
 
 
-@pytest.mark.parametrize("method", EFFECT_METHODS)
+@pytest.mark.parametrize("method", MEASURED)
 def test_every_method(model, task, method):
     atlas = map_heads(model, task, method=method, items=5)
     assert np.isfinite(atlas.effects("words", method)["effect"]).all() and atlas.path is None
@@ -249,7 +252,7 @@ def test_the_curves_are_those_of_the_gate_sets(model, task, folder):
     heads = list(model.spec)
     assert found.heads == len(heads) and found.counts[0] == 0 and found.counts[-1] == len(heads)
     assert set(found.counts) == {round(share * len(heads)) for share in SHARES}
-    assert found.named() == ["gating", *EFFECT_METHODS, "random"]
+    assert found.named() == ["gating", *MEASURED, "random"]
     assert [name for name in found.methods if name.startswith("gating")] == ["gating", "gating 1", "gating 2"]
     assert sum(name.startswith("random ") for name in found.methods) == 20
     assert found.varies("gating") == "items and seeds" and found.varies("random") == "items and random orders"
@@ -324,10 +327,10 @@ def test_what_is_there_is_not_made_again(model, task, folder, tmp_path):
 def test_a_table_of_all_methods_comes_back(folder, tmp_path):
     atlas = open_atlas(folder)
     table = atlas.to_table()
-    assert {"gating", "retest-a", "retest-b", *EFFECT_METHODS} == set(table["method"])
+    assert {"gating", "retest-a", "retest-b", *MEASURED} == set(table["method"])
     again = import_table(table, tmp_path / "imported")
     assert again.methods("words") == atlas.methods("words")
-    for method in EFFECT_METHODS:
+    for method in MEASURED:
         np.testing.assert_array_equal(again.importance("words", method), atlas.importance("words", method))
     for half in ("retest-a", "retest-b"):
         np.testing.assert_allclose(again.gates("words", half), atlas.gates("words", half), atol=1e-6)
@@ -338,7 +341,7 @@ def test_a_narrower_request_loses_nothing(model, task, folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "atlas")
     before = times(copy)
     found = validate_atlas(copy, model=model, tasks=[task], methods=["ablate"], **FEW)
-    assert set(EFFECT_METHODS) < set(found.validation("words").methods) and times(copy) == before
+    assert set(MEASURED) < set(found.validation("words").methods) and times(copy) == before
 
 
 def test_effects_that_are_there_are_compared_whatever_their_items(model, task, tmp_path):

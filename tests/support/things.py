@@ -12,6 +12,8 @@ class Thing:
 
 
 PLUGGED = Thing("plugged")
+ALPHA = Thing("alpha", ("other",))
+GREEDY = Thing("greedy", ("a", "beta", "g"))
 
 
 class NotThings:

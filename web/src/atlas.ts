@@ -64,6 +64,8 @@ export interface Relation {
 export interface Effect {
   readonly task: string;
   readonly method: string;
+  /** of the values; nats: of loss */
+  readonly unit: string;
   /** true: from a table, not measured here */
   readonly imported: boolean;
   readonly values: Float32Array;

@@ -222,22 +222,23 @@ function bar(value: number, kind: string, strong: boolean): HTMLElement {
 
 function effectsPart(atlas: Atlas, place: number): HTMLElement | null {
   if (!atlas.effects.length) return null;
+  const onlyNats = atlas.effects.every((effect) => effect.unit === "nats");
   return h(
     "section",
     { class: "card-part", "data-part": "effects" },
-    h("h3", {}, "What it does to the loss by itself"),
-    h("p", { class: "note" }, "nats; above 0 the task wants the head; rank 1 helps most"),
+    h("h3", {}, onlyNats ? "What it does to the loss by itself" : "What it does by itself"),
+    h("p", { class: "note" }, `${onlyNats ? "nats; " : ""}above 0 the task wants the head; rank 1 helps most`),
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["task", "method", "nats", "rank"].map((text) => h("th", { scope: "col" }, text)))),
+      h("thead", {}, h("tr", {}, ...["task", "method", onlyNats ? "nats" : "effect", "rank"].map((text) => h("th", { scope: "col" }, text)))),
       h(
         "tbody",
         {},
         ...atlas.effects.map((effect) => {
           const value = effect.values[place] ?? NaN;
           const missing = effect.imported ? NOT_IMPORTED : "not measured";
-          const numbers = Number.isNaN(value) ? [missing, "–"] : [decimal(value, 3, true), String(rankOf(atlas, effect, place))];
+          const numbers = Number.isNaN(value) ? [missing, "–"] : [decimal(value, 3, true) + (onlyNats ? "" : ` ${effect.unit}`), String(rankOf(atlas, effect, place))];
           return h("tr", {}, h("td", {}, effect.task), h("td", {}, methodWords(effect)), ...numbers.map((text) => h("td", { class: "number" }, text)));
         }),
       ),

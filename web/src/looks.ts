@@ -205,7 +205,9 @@ export function contrasted({ atlas, state }: View, contrast: Contrast): Shown {
 /** Beyond the strongest 2 % of the heads the colour no longer grows. */
 function ofEffect(atlas: Atlas, effect: Effect): Shown {
   const title = `${effect.task}: ${methodWords(effect)}`;
-  return signed(atlas, effect.values, title, "nats of loss; above 0 the task wants the head", 3, " nats", effect.imported ? NOT_IMPORTED : NOT_MEASURED);
+  const unit = effect.unit === "nats" ? "nats of loss" : `unit: ${effect.unit}`;
+  const missing = effect.imported ? NOT_IMPORTED : NOT_MEASURED;
+  return signed(atlas, effect.values, title, `${unit}; above 0 the task wants the head`, 3, ` ${effect.unit}`, missing);
 }
 
 /** A score under its own name, in a unit that only its author knows. */

@@ -38,6 +38,13 @@ describe("maps", () => {
     const effect = single(view({ show: "effect|sums|ablate-zero" }));
     expect(effect?.words(1)).toBe("−1.000 nats");
     expect(effect?.legend).toMatchObject({ from: "≤ −1.0", to: "≥ +1.0" });
+    expect(effect?.note).toBe("nats of loss; above 0 the task wants the head");
+  });
+  it("are in the unit of their method", () => {
+    const inBits = { ...atlas, effects: atlas.effects.map((effect) => ({ ...effect, unit: "bits" })) };
+    const effect = single({ ...view({ show: "effect|sums|ablate-zero" }), atlas: inBits });
+    expect(effect?.words(1)).toBe("−1.000 bits");
+    expect(effect?.note).toBe("unit: bits; above 0 the task wants the head");
   });
   it("show differences", () => {
     expect(difference(view({ one: "sums", other: "sums" }))?.colour(0)).toEqual([255, 255, 255]);

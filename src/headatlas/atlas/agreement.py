@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from headatlas.atlas.interval import Interval, crossed_interval, t_interval
 from headatlas.atlas.roles import SCORES, roles_of
 from headatlas.core import ROLES, THRESHOLD
+from headatlas.core.lazy import xr
 
 __all__ = [
     "HELD_OUT",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.category import categories, in_order
@@ -18,17 +17,17 @@ from headatlas.atlas.finding import Finding, find
 from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.imported import uneven_heads
+from headatlas.atlas.method_names import method_named
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
 from headatlas.atlas.report import Report, report_of
 from headatlas.atlas.roles import ROLE_WORDS, role_scores, roles_of
-from headatlas.atlas.stability import Stability, stability_of
+from headatlas.atlas.stability import HALVES, Stability, stability_of
 from headatlas.atlas.store import Store
 from headatlas.atlas.table import tidy_table
 from headatlas.atlas.validation import Validation, validation_name
 from headatlas.core import (
     DIRECTIONS,
-    EFFECT_METHODS,
     FITS,
     IMPLEMENTS,
     IMPORTED,
@@ -38,10 +37,11 @@ from headatlas.core import (
     HeadatlasError,
     ModelSpec,
     UnknownNameError,
-    method_named,
+    in_method_order,
     plural,
     require_share,
 )
+from headatlas.core.lazy import pd, xr
 
 __all__ = ["Atlas", "atlases_in", "open_atlas", "require_atlas"]
 
@@ -76,6 +76,12 @@ class Atlas:
         for effect in effects:
             self._effects.setdefault((effect.method, effect.task), {})[effect.seed] = effect
         self.notes = dict(notes or {})
+        self._fitted: dict[str, list[str]] = {}
+        for method, task in self.runs:
+            if method not in ("contrast", *HALVES) and self.seeds(task, method):
+                self._fitted.setdefault(task, []).append(method)
+        for methods in self._fitted.values():
+            methods.sort(key=lambda method: method != "gating")
 
     def __repr__(self) -> str:
         parts = [", ".join(self.tasks) or "no task"]
@@ -90,37 +96,63 @@ class Atlas:
 
     @property
     def tasks(self) -> list[str]:
-        """Tasks with at least one seed that is gated to the end."""
-        return [task for method, task in self.runs if method == "gating" and self.seeds(task)]
+        """Tasks with at least one seed that is gated to the end, by gating or by a method of a plugin that
+        fits G+ and G-."""
+        return [task for method, task in self.runs if method in self.fitted_methods(task)[:1]]
 
-    def seeds(self, task: str, method: str = "gating") -> list[int]:
+    def fitted_methods(self, task: str) -> list[str]:
+        """The methods that have fitted G+ and G- of a task, gating first. The gates of a task, and all that
+        is derived from them, are those of the first; `fitted_by` chooses another."""
+        return list(self._fitted.get(task, ()))
+
+    def fitted_by(self, method: str) -> Atlas:
+        """The same atlas with the gates of one method only: its tasks, roles and figures are of these."""
+        known = sorted({name for methods in self._fitted.values() for name in methods})
+        if method not in known:
+            raise UnknownNameError("method that has fitted gates in this atlas", method, known)
+        chosen = copy(self)
+        chosen._fitted = {task: [method] for task, methods in self._fitted.items() if method in methods}
+        return chosen
+
+    def _gates_by(self, task: str, method: str | None) -> str:
+        """The method, by default the one whose gates are those of the task."""
+        return method or next(iter(self.fitted_methods(task)), "gating")
+
+    def seeds(self, task: str, method: str | None = None) -> list[int]:
         """Seeds of which all fits are finished."""
+        if method is None:
+            method = self._gates_by(task, method)
         fits = self._fits.get((method, task), {})
         wanted = ("retain",) if method == "contrast" else ("retain", "remove")
         return sorted(
             seed for seed in {seed for seed, _ in fits} if all((seed, fit) in fits for fit in wanted)
         )
 
-    def run(self, task: str, method: str = "gating") -> Run:
-        """How a task was mapped."""
-        self._require(task, method)
+    def run(self, task: str, method: str | None = None) -> Run:
+        """How a task was mapped; without a method, how its gates were fitted."""
+        method = self._require(task, method)
         return self.runs[method, task]
 
-    def fit(self, task: str, seed: int, fit: str, method: str = "gating") -> Fit:
+    def fit(self, task: str, seed: int, fit: str, method: str | None = None) -> Fit:
         """One fit with all that was kept of it."""
-        self._require(task, method)
+        method = self._require(task, method)
         try:
             return self._fits[method, task][seed, fit]
         except KeyError:
             raise AtlasError(f"{task!r} has no finished fit {fit!r} with seed {seed}.") from None
 
-    def _require(self, task: str, method: str) -> None:
-        known = [name for kind, name in self.runs if kind == method]
+    def _require(self, task: str, method: str | None) -> str:
+        """The method whose run of the task there is."""
+        chosen = self._gates_by(task, method)
+        known = [name for kind, name in self.runs if kind == chosen]
         if task not in known:
-            raise UnknownNameError(f"task in this atlas ({method})", task, known)
+            known += self.tasks if method is None else []
+            raise UnknownNameError(f"task in this atlas ({chosen})", task, known)
+        return chosen
 
-    def gates(self, task: str, method: str = "gating") -> xr.DataArray:
+    def gates(self, task: str, method: str | None = None) -> xr.DataArray:
         """[seed, fit, layer, head] of the seeds that are finished."""
+        method = self._require(task, method)
         seeds = self._finished_seeds(task, method)
         fits = [fit for fit in FITS if (seeds[0], fit) in self._fits[method, task]]
         values = np.stack([[self._fits[method, task][seed, fit].gates for fit in fits] for seed in seeds])
@@ -137,8 +169,9 @@ class Atlas:
         coords = {**axes, "layer": np.arange(layers), "head": np.arange(heads)}
         return xr.DataArray(values, dims=list(coords), coords=coords)
 
-    def trajectory(self, task: str, fit: str, method: str = "gating") -> xr.DataArray:
+    def trajectory(self, task: str, fit: str, method: str | None = None) -> xr.DataArray:
         """[seed, update, layer, head]: the gates on their way, at the updates that were kept."""
+        method = self._require(task, method)
         seeds = self._finished_seeds(task, method)
         imported = f"{task!r} has no trajectories: its gates were imported."
         if "imported_from" in self.runs[method, task].task_facts:
@@ -153,17 +186,20 @@ class Atlas:
     # Effects of single heads, and the order in which a method puts the heads
 
     def methods(self, task: str) -> list[str]:
-        """The methods by which a task was mapped, gating first."""
+        """The methods by which a task was mapped, those that fitted gates first."""
         measured = [method for method, name in self._effects if name == task and method != IMPORTED]
-        built_in = [method for method in EFFECT_METHODS if method in measured]
-        others = [method for method in measured if method not in EFFECT_METHODS]
-        return (["gating"] if task in self.tasks else []) + built_in + others
+        return in_method_order([*self.fitted_methods(task), *measured])
 
     @property
     def effect_maps(self) -> list[tuple[str, str]]:
         """(task, method) of all effects that were measured."""
         tasks = dict.fromkeys(task for _, task in self.runs)
-        return [(task, method) for task in tasks for method in self.methods(task) if method != "gating"]
+        return [
+            (task, method)
+            for task in tasks
+            for method in self.methods(task)
+            if method not in self.fitted_methods(task)
+        ]
 
     def effects(self, task: str, method: str) -> xr.Dataset:
         """`effect` and `error` [seed, layer, head] by a method that measures effects: above zero the head
@@ -206,7 +242,7 @@ class Atlas:
 
     def _maps(self, task: str, method: str) -> list[EffectMap]:
         """The effect maps of all seeds."""
-        method = method_named(method)
+        method = self._method_named(method)
         by_seed = self._effects.get((method, task))
         if not by_seed:
             methods = {kind for kind, _ in self._effects}
@@ -216,23 +252,28 @@ class Atlas:
             raise UnknownNameError(f"task in this atlas ({method})", task, known)
         return [by_seed[seed] for seed in sorted(by_seed)]
 
+    def _method_named(self, method: str) -> str:
+        """The full name of a method; the registry resolves what this atlas does not have."""
+        return method if any(method == known for known, _ in self.runs) else method_named(method)
+
     def effect(self, task: str, method: str, seed: int) -> EffectMap:
         """One map of effects with all that was kept of it."""
         try:
-            return self._effects[method_named(method), task][seed]
+            return self._effects[self._method_named(method), task][seed]
         except KeyError:
             raise AtlasError(f"{task!r} has no effects by {method} with seed {seed}.") from None
 
-    def importance(self, task: str, method: str = "gating") -> xr.DataArray:
+    def importance(self, task: str, method: str | None = None) -> xr.DataArray:
         """[layer, head]: how much a task wants each head by a method, the mean over the seeds
         (of effects over the items that they measured).
 
-        For gating facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect in
-        nats. Above zero the head helps, below it hurts.
+        For gates facilitation less interference, -1 to 1, which is G+ + G- - 1; for the others the effect,
+        in the unit of the run. Above zero the head helps, below it hurts.
         """
-        if method_named(method) != "gating":
+        gated = ("gating", *self.fitted_methods(task))
+        if method is not None and self._method_named(method) not in gated:
             return self.pooled_effects(task, method)["effect"].rename("importance")
-        scores = self.scores(task)
+        scores = self.scores(task, method)
         return (scores["facilitation"] - scores["interference"]).mean("seed").rename("importance")
 
     # Statements
@@ -249,7 +290,7 @@ class Atlas:
         """direction -> category (or "2 categories", …) -> how many heads."""
         return count_categories(self)
 
-    def scores(self, task: str, method: str = "gating") -> xr.Dataset:
+    def scores(self, task: str, method: str | None = None) -> xr.Dataset:
         """Facilitation, interference, irrelevance: [seed, layer, head]. `method` "retest-a" or "retest-b":
         from fits on one half of the items."""
         return role_scores(self.gates(task, method))
@@ -288,8 +329,8 @@ class Atlas:
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def effect_summary(self, task: str, method: str) -> EffectSummary:
-        """What single heads do to a task by a method of `EFFECT_METHODS`, in numbers."""
-        return summarize_effects(self, task, method_named(method))
+        """What single heads do to a task by a method that measures effects, in numbers."""
+        return summarize_effects(self, task, self._method_named(method))
 
     def findings(self, threshold: float = THRESHOLD) -> list[Finding]:
         """All statements that the atlas has evidence for, as data; `Finding.text` is the sentence."""
@@ -305,14 +346,16 @@ class Atlas:
     def doubts(self) -> dict[str, list[Doubt]]: ...
 
     @overload
-    def doubts(self, task: str, method: str = "gating") -> list[Doubt]: ...
+    def doubts(self, task: str, method: str | None = None) -> list[Doubt]: ...
 
-    def doubts(self, task: str | None = None, method: str = "gating") -> list[Doubt] | dict[str, list[Doubt]]:
+    def doubts(
+        self, task: str | None = None, method: str | None = None
+    ) -> list[Doubt] | dict[str, list[Doubt]]:
         """Reasons to doubt a result, the most serious first: the gates of a task and their validation. With
         `method` its effects by that method, "contrast" the gates of a contrast, "validation" also the methods
         that its validation compares. Without a task: subject -> doubts, of all results."""
         if task is None:
-            results = {name: (name, "gating") for name in self.tasks}
+            results: dict[str, tuple[str, str | None]] = {name: (name, None) for name in self.tasks}
             results |= {f"{name}, {effects}": (name, effects) for name, effects in self.effect_maps}
             results |= {name: (name, "contrast") for name in contrasts_of(self)}
             return {subject: self.doubts(*result) for subject, result in results.items()}
@@ -320,7 +363,11 @@ class Atlas:
             return contrast_doubts(self, task)
         if method == "validation":
             return validation_doubts(self, task)
-        name = method_named(method)
+        if method is None:
+            return doubts(self, task)
+        name = self._method_named(method)
+        if name in self.fitted_methods(task):
+            return doubts(self.fitted_by(name), task)
         return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
 
     def stability(self, task: str, threshold: float = THRESHOLD) -> Stability:
@@ -418,6 +465,14 @@ class Atlas:
         """What `causal_check` found: the accuracy on a relation with its top heads switched off, with random
         heads off, and on other relations."""
         return list(self.notes["causal"][1]["checks"]) if "causal" in self.notes else []
+
+    def random_accuracy(self, relation: str) -> list[float]:
+        """The accuracy on a relation with random heads switched off, at each step of its causal check: the
+        mean over the draws."""
+        checks = {check["relation"]: check for check in self.causal_checks()}
+        if relation not in checks:
+            raise UnknownNameError("relation with a causal check in this atlas", relation, checks)
+        return [float(value) for value in np.mean(checks[relation]["random"], axis=0)]
 
     def card(self, head: str | tuple[int, int] | Head, labeller: Labeller = plain_label) -> HeadCard:
         """All that is known about a head. `labeller` makes the label of a card: yours, if you have a better

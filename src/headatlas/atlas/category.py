@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import xarray as xr
 
 from headatlas.core import CATEGORIES, IMPLEMENTS, require_share
+from headatlas.core.lazy import xr
 
 __all__ = ["categories", "category_words", "in_order"]
 

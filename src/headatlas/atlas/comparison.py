@@ -17,7 +17,6 @@ from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.finding import plural
@@ -35,6 +34,7 @@ from headatlas.atlas.statistics import (
     tail_p,
 )
 from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
+from headatlas.core.lazy import xr
 
 __all__ = [
     "BINS",

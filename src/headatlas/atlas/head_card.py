@@ -59,9 +59,9 @@ class RelationOfHead:
 
 @dataclass(frozen=True, slots=True)
 class EffectOfHead:
-    """What the head alone does to a task by a method, in nats; above zero it helps. `rank`: how many heads
-    help as much or more, itself included. `doubt`: why the method's effects on this task are doubtful.
-    `imported`: they come from a table."""
+    """What the head alone does to a task by a method, in the `unit` of the method; above zero it helps.
+    `rank`: how many heads help as much or more, itself included. `doubt`: why the method's effects on this
+    task are doubtful. `imported`: they come from a table."""
 
     task: str
     method: str
@@ -69,6 +69,7 @@ class EffectOfHead:
     rank: int
     doubt: str = ""
     imported: bool = False
+    unit: str = "nats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +260,16 @@ def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
     imported = imported_effects(atlas)
     maps = [
         (
-            task,
-            method,
             atlas.importance(task, method).values,
-            "; ".join(doubt.brief for doubt in effect_doubts(atlas, task, method)),
-            (task, method) in imported,
+            EffectOfHead(
+                task,
+                method,
+                effect=0,
+                rank=0,
+                doubt="; ".join(doubt.brief for doubt in effect_doubts(atlas, task, method)),
+                imported=(task, method) in imported,
+                unit=atlas.run(task, method).unit,
+            ),
         )
         for task, method in atlas.effect_maps
     ]
@@ -271,10 +277,8 @@ def _effects_of(atlas: Atlas) -> Callable[[Head], tuple[EffectOfHead, ...]]:
     def of(head: Head) -> tuple[EffectOfHead, ...]:
         here = head.layer, head.head
         return tuple(
-            EffectOfHead(
-                task, method, float(values[here]), int((values >= values[here]).sum()), doubt, is_imported
-            )
-            for task, method, values, doubt, is_imported in maps
+            replace(entry, effect=float(values[here]), rank=int((values >= values[here]).sum()))
+            for values, entry in maps
             if not np.isnan(values[here])
         )
 

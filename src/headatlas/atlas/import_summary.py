@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from headatlas.atlas.imported import reading_words, seeds_given, uneven_seeds
 from headatlas.atlas.record import Run
-from headatlas.core import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, plural
+from headatlas.atlas.score_table import GATE_METHODS
+from headatlas.core import IMPORTED, NOT_IMPORTED, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -114,6 +115,6 @@ def _advice(atlas: Atlas, runs: list[Run], out: str) -> str:
         return f"plot {folder} --kind categories{' --direction suppress' if only_suppress else ''}"
     if IMPORTED in methods:
         return f"plot {folder} --kind imported"
-    if methods & set(EFFECT_METHODS):
+    if methods - {*GATE_METHODS, "relations"}:
         return f"plot {folder} --kind effects"
     return f"plot {folder} --kind contrast" if "contrast" in methods else f"table {folder}"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable, plural, ranked
+from headatlas.core.lazy import xr
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas

@@ -67,6 +67,11 @@ class Run:
         data = asdict(self)
         return {key: value for key, value in data.items() if value or key not in ("request", "about")}
 
+    @property
+    def unit(self) -> str:
+        """The unit of its effects: nats of loss, unless the method says otherwise."""
+        return str(self.about.get("unit") or "nats")
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:
         return cls(**{key: data[key] for key in cls.__slots__ if key in data})
@@ -148,12 +153,12 @@ class ItemEffects(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectMap(Record):
-    """What every head does to a task by one of `EFFECT_METHODS`, on the items that `seed` draws; or, with the
+    """What every head does to a task by a method that measures, on the items that `seed` draws; or, with the
     method "imported", a score of that name that was made elsewhere, in a unit that the atlas does not know.
 
-    `values` [layer, head] in nats, above zero where the head helps, and `errors`, their standard errors; NaN:
-    no head there. `facts` has the number of items, the loss without any change and the like. The last three
-    are the parts of `per_item`, the effects on each item, which an imported map lacks.
+    `values` [layer, head] in the unit of the run, above zero where the head helps, and `errors`, their
+    standard errors; NaN: no head there. `facts` has the number of items, the loss without any change and the
+    like. The last three are the parts of `per_item`, the effects on each item, which an imported map lacks.
     """
 
     FOLDER: ClassVar = "effects"

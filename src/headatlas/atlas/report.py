@@ -127,9 +127,16 @@ def _effects(atlas: Atlas) -> list[str]:
         missing = NOT_IMPORTED if is_imported else "not measured"
         note = f" ({plural(without, 'head')} {missing})" if without else ""
         note += " (imported)" if is_imported else ""
+        unit = atlas.run(task, method).unit
+        note += f" (unit: {_safe(unit)})" if unit != "nats" else ""
         lines.append(f"| {_safe(task)}, {method}{note} | {' | '.join(cells)} |")
-    if len(imported_effects(atlas)) < len(atlas.effect_maps):
-        lines += ["", "In nats of loss; the mean over the distinct items of its seeds."]
+    measured = [key for key in atlas.effect_maps if key not in imported_effects(atlas)]
+    if measured:
+        has_other_units = any(atlas.run(*key).unit != "nats" for key in atlas.effect_maps)
+        unit = (
+            "In nats of loss unless the method names another unit" if has_other_units else "In nats of loss"
+        )
+        lines += ["", f"{unit}; the mean over the distinct items of its seeds."]
     notes = [f"- {_safe(sentence)}" for sentence in qualifications(atlas)]
     notes += [
         f"- **doubtful**: {_safe(task)}, {method}: {_safe(doubt.text)}"

@@ -12,9 +12,9 @@ head of which no score reaches the threshold has no clear role.
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
 from headatlas.core import ROLES, THRESHOLD, require_share
+from headatlas.core.lazy import xr
 
 __all__ = ["ROLE_WORDS", "SCORES", "role_scores", "roles_of"]
 

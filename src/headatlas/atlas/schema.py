@@ -79,13 +79,32 @@ _FACTS = _form(
     spec=_form(source={"type": ["object", "string", "null"]}),
     parts={"type": "object", "additionalProperties": _ANY},
 )
+#: where commands find the model, the tasks and the relations of an atlas again
+_REQUEST = _form(
+    kind=_TEXT,
+    model=_form(
+        source=_MAYBE,
+        dtype=_TEXT,
+        device=_MAYBE,
+        device_map={"type": ["string", "object", "null"]},
+        revision=_MAYBE,
+    ),
+    tasks={"type": "array", "items": _form({"name": _NAME}, spec=_ANY, folder=_TEXT)},
+    relations={
+        "type": "array",
+        "items": _form({"name": _NAME}, category=_TEXT, pairs=_PAIRS, prompt=_MAYBE, about=_TEXT)
+        | {"dependentRequired": {"pairs": ["category"]}},
+    },
+    k={"type": ["integer", "null"]},
+    max_tokens={"type": ["integer", "null"]},
+)
 _RUN = _form(
     {"method": _NAME, "task": _NAME, "identity": _TEXT},
     task_facts=_FACTS,
-    settings=_form(given=_ANY, resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
+    settings=_form(given=_form(preset=_TEXT), resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
     baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}} | _NLL_OF_ITEMS,
     made_with={"type": "object", "additionalProperties": _TEXT},
-    request=_ANY,
+    request=_REQUEST,
     about={"type": "object", "additionalProperties": _TEXT},
 )
 _EFFECT_FACTS = _form(
@@ -99,6 +118,12 @@ _EFFECT_FACTS = _form(
     dtype=_MAYBE,
     prompts={"enum": ["own", "others"]},
     positions={"enum": ["all", "target"]},
+)
+#: as `CausalCheck.to_json` writes it
+_CHECK = _form(
+    {"relation": _NAME, "heads": _TEXTS, "steps": _COUNTS, "top": _NUMBERS, "questions": _WHOLE}
+    | {"random": {"type": "array", "items": _NUMBERS, "minItems": 1}}
+    | {"controls": {"type": "object", "additionalProperties": _NUMBERS}}
 )
 _FORMS: dict[str, dict[str, Any]] = {
     "atlas": _form({"model": _MODEL, "runs": {"type": "array", "items": _RUN}}),
@@ -123,7 +148,7 @@ _FORMS: dict[str, dict[str, Any]] = {
         }
     ),
     "salient": _form({"texts": {"type": "object", "additionalProperties": _TEXT}}),
-    "causal": _form({"checks": {"type": "array", "items": _ANY}}),
+    "causal": _form({"checks": {"type": "array", "items": _CHECK}}),
     "source": _form(source=_TEXT, because=_TEXT, agreement=_ANY),
     "validation": _form(
         {

@@ -12,20 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.stability import HALVES
-from headatlas.core import DIRECTIONS, EFFECT_METHODS, FITS, IMPORTED, RequestError, first_line
+from headatlas.core import DIRECTIONS, FITS, IMPORTED, RequestError, first_line, method_name_problem
+from headatlas.core.lazy import pd
 
-__all__ = ["KEYS", "NO_SEED", "ScoreTable", "read_score_table"]
+__all__ = ["GATE_METHODS", "KEYS", "NO_SEED", "ScoreTable", "read_score_table"]
 
 #: the method of a relation's score that the table does not name is `IMPORTED`, and so is that of a task's
-_GATE_METHODS = ("gating", "contrast", *HALVES)
+GATE_METHODS = ("gating", "contrast", *HALVES)
 _STATIC = ("relations", IMPORTED)
-_METHODS = {
-    "task": (*_GATE_METHODS, *EFFECT_METHODS, IMPORTED),
-    "relation": (*_STATIC, "attending", "forced"),
-}
+_RELATION_METHODS = (*_STATIC, "attending", "forced")
 #: layers and heads, and seeds: more is a mistake
 _MOST, _MOST_SEEDS = 2000, 100_000
 _LONGEST_NAME = 200
@@ -76,9 +73,9 @@ def read_score_table(
 
 
 def _read(source: str | Path | pd.DataFrame) -> ScoreTable:
-    if isinstance(source, pd.DataFrame):
-        return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path):  # asked first: a path needs no pandas to be refused
+        if isinstance(source, pd.DataFrame):
+            return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
         raise RequestError(f"table is {source!r:.60}; allowed are a path and a pandas DataFrame.")
     path = Path(source)
     if not path.is_file():
@@ -230,12 +227,17 @@ def _require_values(table: ScoreTable) -> None:
         ~of_relation & (lines["direction"] != ""), "has the direction '{direction}'; a task has none."
     )
     table.refuse(of_relation & (lines["fit"] != ""), "has the fit '{fit}'; a relation has none.")
-    for kind, methods in _METHODS.items():
-        table.refuse(
-            (of_relation if kind == "relation" else ~of_relation) & ~lines["method"].isin(methods),
-            f"has the method '{{method}}'; for a {kind} there are {', '.join(methods)}.",
-        )
-    is_gate = lines["method"].isin(_GATE_METHODS)
+    table.refuse(
+        of_relation & ~lines["method"].isin(_RELATION_METHODS),
+        f"has the method '{{method}}'; for a relation there are {', '.join(_RELATION_METHODS)}.",
+    )
+    for method in lines["method"][~of_relation].unique():  # any other method of a task measures effects
+        if method not in (*GATE_METHODS, IMPORTED) and (problem := method_name_problem(method)):
+            table.refuse(
+                ~of_relation & (lines["method"] == method),
+                f"has the method '{{method}}' for a task; {problem}.",
+            )
+    is_gate = lines["method"].isin(GATE_METHODS)
     table.refuse(
         is_gate & ~lines["fit"].isin(FITS),
         "has the method '{method}' and the fit '{fit}'; gates have the fit free, retain or remove. A score "

@@ -12,20 +12,22 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from headatlas.atlas.atlas import open_atlas
-from headatlas.atlas.store import ATLAS, RESULTS, is_result, is_sound_file, result_files
+from headatlas.atlas.store import ATLAS, RESULTS, changed_words, is_result, is_sound_file, result_files
 from headatlas.core import (
     AtlasError,
     HeadatlasError,
     RequestError,
     StoreError,
     first_line,
+    is_local_path,
     parse_json,
     staged_folder,
+    without_local_paths,
     write_whole,
     writing,
 )
@@ -59,25 +61,34 @@ def pack_atlas(folder: str | Path, file: str | Path) -> Path:
 
 
 def _shared(path: Path) -> bytes:
-    """A file of an atlas as it leaves this machine: without the paths where its model and tasks lie here."""
-    data = path.read_bytes()
+    """A file of an atlas as it leaves this machine: of local paths only the last part stays. Names and
+    hashes stay as they are, so the files still belong to each other."""
     if path.name != ATLAS:
-        return data
-    atlas = parse_json(data)
-    for run in atlas["runs"]:
-        request = run.get("request", {})
-        for task in request.get("tasks", ()):
-            task.pop("folder", None)
-        model = request.get("model", {})
-        if _is_path(str(model.get("source", ""))):
-            del model["source"]
+        return changed_words(path, _shared_words)
+    atlas = parse_json(path.read_bytes())
+    atlas["model"]["name"] = without_local_paths(atlas["model"]["name"])
+    atlas["runs"] = [_shared_words(run) for run in atlas["runs"]]
     return json.dumps(atlas, indent=1, ensure_ascii=False).encode()
 
 
-def _is_path(source: str) -> bool:
-    """True for an absolute path of any system."""
-    kinds: tuple[type[PurePath], ...] = (PurePosixPath, PureWindowsPath)
-    return any(kind(source).is_absolute() for kind in kinds)
+def _shared_words(words: dict[str, Any]) -> dict[str, Any]:
+    """The entry of a run, or what a file says of itself."""
+    kept = {key: value for key, value in words.items() if key in ("method", "relation", "methods")}
+    shared = {**without_local_paths(words), **kept}
+    if "request" in words:
+        shared["request"] = _shared_request(words["request"])
+    return shared
+
+
+def _shared_request(request: dict[str, Any]) -> dict[str, Any]:
+    """Without the places of its model and tasks: the last part of a path would be looked for as a name."""
+    shared: dict[str, Any] = without_local_paths(request)
+    for task in shared.get("tasks", ()):
+        task.pop("folder", None)
+    model = request.get("model", {})
+    if is_local_path(str(model.get("source", ""))):
+        del shared["model"]["source"]
+    return shared
 
 
 def unpack_atlas(file: str | Path, folder: str | Path) -> Path:

@@ -10,12 +10,11 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from headatlas.atlas.roles import SCORES
 from headatlas.atlas.statistics import jaccard, rank_correlation, rank_correlations
 from headatlas.core import THRESHOLD
+from headatlas.core.lazy import pd, xr
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas

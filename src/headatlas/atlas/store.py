@@ -13,13 +13,15 @@ A file is written under another name, flushed to the disk and renamed. Renaming 
 
 from __future__ import annotations
 
+import errno
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +34,7 @@ from headatlas.atlas.schema import require_form, require_names, require_note, re
 from headatlas.core import (
     AtlasError,
     ModelSpec,
+    RequestError,
     StoreError,
     difference,
     parse_json,
@@ -47,6 +50,7 @@ __all__ = [
     "RESULTS",
     "SCHEMA",
     "Store",
+    "changed_words",
     "drop_drafts",
     "is_result",
     "is_sound_file",
@@ -128,6 +132,8 @@ class Store:
                 raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another --out.")
         if there:
             cls.open(root)
+        _require_writable_folder(root)
+        if there:
             with locked(root):
                 pass
 
@@ -375,6 +381,19 @@ def locked(root: Path) -> Iterator[None]:
         lock.release()
 
 
+def _require_writable_folder(root: Path) -> None:
+    """Refuse a folder in which no file can be made, or that cannot be made itself. Permission bits do not
+    tell (root, read-only mounts, /proc), so this makes a folder and removes it."""
+    nearest = next((folder for folder in (root, *root.absolute().parents) if folder.exists()), root)
+    try:
+        Path(mkdtemp(prefix=".headatlas-", dir=nearest)).rmdir()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # the same request can succeed later
+            raise StoreError(f"{root} cannot be written: {reason}. {_RESUME}") from None
+        raise RequestError(f"{root} cannot be written: {reason}; choose another --out.") from None
+
+
 def _seeds(run: Run) -> int:
     return int(run.settings.get("resolved", {}).get("seeds", 0))
 
@@ -396,6 +415,18 @@ def _save(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> N
 def _drop(path: Path) -> None:
     with writing(path, _RESUME):
         path.unlink(missing_ok=True)
+
+
+def changed_words(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """A file of results with the words beside its arrays changed; its bytes as they are if none changes."""
+    contents = _load(path, "")
+    if contents is None:
+        raise AtlasError(f"{path} is gone.")
+    arrays, about = contents
+    changed = change(about)
+    if changed == about:
+        return path.read_bytes()
+    return save(arrays, metadata={"headatlas": json.dumps(changed, ensure_ascii=False)})
 
 
 def is_sound_file(path: Path) -> bool:

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.record import EffectMap, Fit, ScoreMap
-from headatlas.core import DIRECTIONS, EFFECT_METHODS, IMPORTED, ModelSpec, write_whole
+from headatlas.core import DIRECTIONS, ModelSpec, in_method_order, write_whole
+from headatlas.core.lazy import pd
 
 __all__ = ["COLUMNS", "tidy_table", "write_table"]
 
 COLUMNS = ["method", "task", "seed", "fit", "relation", "direction", "layer", "head", "value"]
-#: methods of plugins come after the built-in ones, imported scores last
-_METHOD_ORDER = {method: place for place, method in enumerate(EFFECT_METHODS)} | {IMPORTED: 1000}
 
 
 def tidy_table(
@@ -27,7 +25,9 @@ def tidy_table(
     parts = [
         _part(spec, fit.gates, fit.method, fit.task, _seed(fit.seed, fit.facts), fit.fit) for fit in fits
     ]
-    for effect in sorted(effects, key=lambda each: _METHOD_ORDER.get(each.method, len(EFFECT_METHODS))):
+    effects = list(effects)
+    order = in_method_order(effect.method for effect in effects)
+    for effect in sorted(effects, key=lambda each: order.index(each.method)):
         seed = _seed(effect.seed, effect.facts)
         parts.append(_part(spec, effect.values, effect.method, effect.task, seed))
     for score in sorted(scores, key=lambda each: (each.method, each.relation)):

@@ -2,7 +2,7 @@
 
 - A task's score is kept as it is, under its own name, with the method "imported". It has no role.
 - With `fit` (retain, remove, free) a task's values are gates.
-- With a `method` of `EFFECT_METHODS` they are effects in nats.
+- With any other `method` they are effects by that method, in its unit if the method is installed.
 - A relation's score lies in 0..1. Every seed is kept; maps show the mean over the seeds.
 - A head that the table does not name stays unknown: NaN.
 
@@ -14,21 +14,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from headatlas.atlas.atlas import Atlas, open_atlas
+from headatlas.atlas.method_names import unit_of_method
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.schema import MOST_HEADS
-from headatlas.atlas.score_table import KEYS, NO_SEED, ScoreTable, read_score_table
+from headatlas.atlas.score_table import GATE_METHODS, KEYS, NO_SEED, ScoreTable, read_score_table
 from headatlas.atlas.store import Store
 from headatlas.core import (
     DIRECTIONS,
-    EFFECT_METHODS,
     IMPORTED,
     AtlasError,
     ModelSpec,
@@ -36,6 +36,7 @@ from headatlas.core import (
     require_path,
     require_whole,
 )
+from headatlas.core.lazy import pd
 
 __all__ = ["import_table"]
 
@@ -65,11 +66,12 @@ def import_table(
         raise RequestError(f"model is {model!r:.60}; allowed is a name, or None.")
     layers = None if layers is None else require_whole("layers", layers, 1, MOST_HEADS)
     heads = None if heads is None else require_whole("heads", heads, 1, MOST_HEADS)
+    if Store.exists(root) and not resume:
+        raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
+    Store.require_writable(root)
     scores = read_score_table(table, model, [average] if isinstance(average, str) else average)
     spec = _spec(scores, str(scores.lines["model"].iloc[0]), layers, heads)
     if Store.exists(root):
-        if not resume:
-            raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
         stored = Store.open(root).spec
         if stored.name != spec.name:
             raise AtlasError(
@@ -148,10 +150,14 @@ def _runs(
             categories = sorted(set(part["category"]) - {""})
             category = categories[0] if categories else known.get(run.task, "other")
             yield run, [_scores(run, part, spec, category, str(method))]
-        elif run.method in EFFECT_METHODS or run.method == IMPORTED:
+        elif run.method in GATE_METHODS:
+            yield run, _fits(run, part, spec, table.name)
+        elif run.method == IMPORTED:
             yield run, _effects(run, part, spec)
         else:
-            yield run, _fits(run, part, spec, table.name)
+            unit = unit_of_method(run.method)
+            run = run if unit == run.unit else replace(run, about={"unit": unit})
+            yield run, _effects(run, part, spec)
 
 
 def _map(part: pd.DataFrame, spec: ModelSpec) -> np.ndarray:

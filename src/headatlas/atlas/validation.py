@@ -22,11 +22,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
 from headatlas.core import AtlasError, slug
+from headatlas.core.lazy import pd, xr
 
 __all__ = [
     "FAITHFULNESS_WORDS",

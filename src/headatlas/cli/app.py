@@ -27,7 +27,7 @@ from headatlas.cli.import_ import import_
 from headatlas.cli.list_ import listing
 from headatlas.cli.map import map_
 from headatlas.cli.page import page
-from headatlas.cli.plot import plot
+from headatlas.cli.plot import PlotCommand, plot
 from headatlas.cli.relations import relations
 from headatlas.cli.report import report
 from headatlas.cli.share import share
@@ -69,7 +69,7 @@ app.command("relations", short_help="Which relations do the heads implement, by 
 app.command("contrast", short_help="Gates that keep one task and destroy another.")(contrast)
 app.command("validate", short_help="How far can the maps be believed? Curves, methods, stability.")(validate)
 app.command("report", short_help="The findings in words and numbers.")(report)
-app.command("plot", short_help="A figure: by default the Always/Any maps.")(plot)
+app.command("plot", cls=PlotCommand, short_help="A figure: by default the Always/Any maps.")(plot)
 app.command("page", short_help="One HTML file: maps, cards, findings, tables.")(page)
 app.command("head", short_help="One head's card.")(head)
 app.command("table", short_help="All numbers as a tidy table.")(table)

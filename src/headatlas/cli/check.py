@@ -29,12 +29,13 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Can this model be mapped? Finds its heads and shows the self-check, layer by layer."""
+    options = load.given()  # refused before torch is imported
     from headatlas import load_model
 
     console = Console()
     try:
         with spinner(f"loading {model} …"):
-            loaded = load_model(model, **load.given())
+            loaded = load_model(model, **options)
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)

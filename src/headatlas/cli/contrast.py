@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,14 +13,16 @@ from headatlas.cli.map import show_doubts
 from headatlas.cli.options import (
     AsJson,
     LoadFlags,
-    ModelName,
+    MappedModel,
     Out,
     Resume,
     TrustTaskCode,
+    recalling_model,
     with_flags,
 )
 from headatlas.cli.progress import ShownProgress
 from headatlas.cli.show import plain_table, show_table
+from headatlas.core import RequestError
 
 if TYPE_CHECKING:
     from headatlas import ContrastSeeds
@@ -30,9 +32,12 @@ __all__ = ["contrast"]
 
 @with_flags
 def contrast(
-    model: ModelName,
-    retain: Annotated[str, typer.Option(help="The task to keep.")],
-    forget: Annotated[str, typer.Option(help="The task to destroy.")],
+    model: MappedModel = None,
+    retain: Annotated[
+        str | None,
+        typer.Option(help="The task to keep; with --resume default: that of the atlas's only contrast."),
+    ] = None,
+    forget: Annotated[str | None, typer.Option(help="The task to destroy; as --retain.")] = None,
     preset: Annotated[str | None, typer.Option(help="quick (default) or paper.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Random starts; the preset's if not given.")] = None,
     updates: Annotated[int | None, typer.Option(help="Updates.")] = None,
@@ -48,11 +53,21 @@ def contrast(
     """Learn gates that keep one task and destroy another; both are measured on held-out items."""
     from headatlas import ContrastRequest, execute
 
-    request = ContrastRequest.of(
-        model, retain, forget, max_tokens=max_tokens, trust_code=trust_task_code, load=load.given(),
-        preset=preset, seeds=seeds, updates=updates, batch=batch,
-    )  # fmt: skip
-    with ShownProgress(quiet=as_json, out=out, model=model) as progress:
+    given: dict[str, Any] = {
+        "max_tokens": max_tokens, "trust_code": trust_task_code, "load": load.given(), "preset": preset,
+        "seeds": seeds, "updates": updates, "batch": batch,
+    }  # fmt: skip
+    if model is not None and retain is not None and forget is not None:
+        request = ContrastRequest.of(model, retain, forget, **given)
+    elif resume:
+        request = ContrastRequest.resumed(out, model, retain, forget, **given)
+    else:
+        raise RequestError(
+            "give a model, --retain and --forget; only an atlas that is continued (--resume) remembers them."
+        )
+    source = request.model.source
+    progress = ShownProgress(quiet=as_json, out=out, model=source)
+    with recalling_model(model, source, "the argument MODEL"), progress:
         atlas = execute(request, out, resume=resume, progress=progress)
     name, tasks = request.name, (request.retain, request.forget)
     by_seed = atlas.contrast_by_seed(name)

@@ -1,4 +1,4 @@
-"""`headatlas export DIR --task T --out CHECKPOINT`: the gates of a task as an ordinary checkpoint."""
+"""`headatlas export DIR --task T --out PATH`: the gates of a task as a checkpoint, or in another format."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from rich.markup import escape
 
 from headatlas.cli.options import (
     AsJson,
+    ExtensionOption,
     LoadFlags,
-    MethodOption,
     TrustTaskCode,
     options_of,
     recalling_model,
     with_flags,
 )
 from headatlas.cli.progress import spinner
+from headatlas.core import THRESHOLD
 
 __all__ = ["export"]
 
@@ -26,10 +27,10 @@ __all__ = ["export"]
 @with_flags
 def export(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="The folder to be made.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder or file to write.")],
     task: Annotated[
         str | None,
-        typer.Option("--task", "-t", help="One that was gated (default: the only one there is)."),
+        typer.Option("--task", "-t", help="A gated task (default: the only one there is)."),
     ] = None,
     form: Annotated[
         str, typer.Option("--format", help="checkpoint, or the name of a plugin's format.")
@@ -48,7 +49,7 @@ def export(
         int | None, typer.Option(help="The gates of this seed (default: the mean over the seeds).")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="From which score on a head interferes (0.5).")
+        float | None, typer.Option(help=f"From which score on a head interferes ({THRESHOLD:g}).")
     ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove key/value groups of which all heads are off.")
@@ -64,12 +65,12 @@ def export(
     *,
     load: LoadFlags,
     trust_task_code: TrustTaskCode = False,
-    option: MethodOption = None,
+    option: ExtensionOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Fold the gates of a task into the weights and write a checkpoint that plain transformers loads. It is
     refused if it harms the task on held-out items. The atlas remembers its model and its task files."""
-    from headatlas import ExportRequest
+    from headatlas import FORMATS, ExportRequest
 
     given: dict[str, Any] = {
         "gates": gates, "hard": hard, "seed": seed, "threshold": threshold, "items": items,
@@ -81,7 +82,8 @@ def export(
         **given,
     )  # fmt: skip
     source = request.model.source
-    with recalling_model(model, source, "--model"), spinner(f"loading {source} …"):
+    work = f"loading {source} …" if FORMATS[form].needs_model else f"writing {out} …"
+    with recalling_model(model, source, "--model"), spinner(work):
         exported = request.write()
     if as_json:
         typer.echo(json.dumps(exported.to_json()))

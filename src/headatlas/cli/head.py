@@ -92,13 +92,22 @@ def _show(console: Console, card: HeadCard) -> None:
         _print_rows(console, columns, rows, numbers=4)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.effects:
+        only_nats = {one.unit for one in card.effects} == {"nats"}
         effects = [
-            (one.task, f"{one.method}{'†' * one.imported}", f"{one.effect:+.3f}", str(one.rank))
+            (
+                one.task,
+                f"{one.method}{'†' * one.imported}",
+                *(() if only_nats else (one.unit,)),
+                f"{one.effect:+.3f}",
+                str(one.rank),
+            )
             for one in card.effects
         ]
-        _print_rows(console, ("task", "method", "effect", "rank"), effects, numbers=2)
+        units = () if only_nats else ("unit",)
+        _print_rows(console, ("task", "method", *units, "effect", "rank"), effects, numbers=2)
+        meaning = "nats of loss without the head alone" if only_nats else "of the head alone"
         note = "; † imported, not measured here" if any(one.imported for one in card.effects) else ""
-        console.print(f"[dim]effect: nats of loss without the head alone; rank: 1 helps most{note}[/]")
+        console.print(f"[dim]effect: {meaning}; rank: 1 helps most{note}[/]")
         for one in card.effects:
             if one.doubt:
                 console.print(f"[yellow]doubtful[/]: {escape(one.task)}, {one.method}: {escape(one.doubt)}")

@@ -14,9 +14,9 @@ from rich.markup import escape
 from headatlas.cli.options import (
     AsJson,
     ExecutorFlags,
+    ExtensionOption,
     LoadFlags,
     MappedModel,
-    MethodOption,
     Out,
     Resume,
     TrustTaskCode,
@@ -68,7 +68,7 @@ def map_(
     batch: Annotated[int | None, typer.Option(help="Rows per update and gate set.")] = None,
     objective: Annotated[str | None, typer.Option(help="bounded or paper.")] = None,
     items: Annotated[int | None, typer.Option(help="Items for methods other than gating (32).")] = None,
-    option: MethodOption = None,
+    option: ExtensionOption = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longer rows are left out (default 512).")] = None,
     out: Out = "atlas",
     resume: Resume = False,
@@ -99,7 +99,7 @@ def map_(
         show_map(request, out, resume=resume, as_json=as_json, executor=elsewhere)
     if not as_json:
         console = Console(soft_wrap=True, highlight=False)
-        kind = "" if request.method == "gating" else " --kind effects"
+        kind = "" if _fits_gates(request) else " --kind effects"
         command = escape(f"headatlas plot {shlex.quote(out)}{kind}")
         console.print(f"[dim]atlas in {escape(out)}; '{command}' draws the map[/]")
 
@@ -114,7 +114,7 @@ def show_map(
     executor: Ray | None = None,
 ) -> None:
     """Carry out the request with a bar, then say what came of it."""
-    from headatlas import execute
+    from headatlas import METHODS, execute
 
     names = [task.name for task in request.tasks]
     progress = ShownProgress(
@@ -122,10 +122,20 @@ def show_map(
     )
     with progress:
         atlas = execute(request, out, resume=resume, executor=executor, progress=progress)
-    if request.method == "gating":
-        _show_gates(atlas, names, out, as_json)
+    if _fits_gates(request):
+        _show_gates(atlas.fitted_by(request.method), names, out, as_json)
+    elif METHODS[request.method].stages:
+        _show_fits(names, request.method, out, as_json)
     else:
         _show_effects(atlas, names, request.method, out, as_json)
+
+
+def _fits_gates(request: MapRequest) -> bool:
+    """True if the method fits G+ and G-, from which heads have roles."""
+    from headatlas import METHODS
+
+    fits = {fit for names in METHODS[request.method].stages.values() for fit in names}
+    return {"retain", "remove"} <= fits
 
 
 def _about(request: MapRequest) -> str:
@@ -152,11 +162,23 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
         return
     for summary in summaries:
-        _show_effect(console, summary, atlas.run(summary.task, method).about.get("unit", "nats"))
+        _show_effect(console, summary, atlas.run(summary.task, method).unit)
     if any(each.error is not None for summary in summaries for each in summary.heads):
         counts = [summary.distinct_items for summary in summaries]
         over = f"{counts[0]} distinct items" if len(set(counts)) == 1 and counts[0] else "distinct items"
         console.print(f"[dim]  ± standard error over {over}[/]")
+
+
+def _show_fits(names: Sequence[str], method: str, out: str, as_json: bool) -> None:
+    """What a method leaves whose fits are not G+ and G-."""
+    if as_json:
+        typer.echo(json.dumps({"atlas": out, "method": method, "tasks": [{"task": name} for name in names]}))
+        return
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(
+        f"{escape(', '.join(names))}: fitted by {escape(method)}, which has no G+ and G−, so heads have no "
+        f"roles; 'headatlas table {escape(out)}' has its gates"
+    )
 
 
 def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> None:
@@ -171,7 +193,7 @@ def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> 
         return
     console = Console(soft_wrap=True, highlight=False)
     for summary in summaries:
-        show_summary(console, summary, atlas.run(summary.task).settings["resolved"]["batch"])
+        show_summary(console, summary, atlas.run(summary.task).settings["resolved"].get("batch"))
     show_doubts(console, doubtful)
 
 
@@ -185,8 +207,8 @@ def show_doubts(console: Console, doubtful: Mapping[str, Sequence[Doubt]]) -> No
             console.print(f"  {escape(name)}: {escape(doubt.text)}")
 
 
-def show_summary(console: Console, summary: Summary, batch: int) -> None:
-    """A task in a few lines; `batch` rows were asked at each update."""
+def show_summary(console: Console, summary: Summary, batch: int | None) -> None:
+    """A task in a few lines; `batch` rows were asked at each update, if the method says how many."""
 
     def pair(shares: dict[str, float]) -> str:
         return f"{100 * shares['facilitating']:5.1f} / {100 * shares['interfering']:4.1f} %"
@@ -198,8 +220,9 @@ def show_summary(console: Console, summary: Summary, batch: int) -> None:
     def number(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"
 
+    rows = f"batch {batch}, " if batch else ""
     console.print(
-        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, batch {batch}, "
+        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')}, {rows}"
         f"threshold {summary.threshold:g}"
     )
     console.print(f"  Always   {pair(summary.always)}  of heads facilitating / interfering in every seed")
@@ -253,21 +276,24 @@ def show_held_out(console: Console, summary: Summary) -> None:
 
 
 def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
-    console.print(
-        f"\n[bold]{escape(summary.task)}[/], {plural(summary.seeds, 'seed')} of "
-        f"{plural(summary.items or 0, 'item')}, loss {summary.nll:.2f} nats"
-        f"{' with corrupted prompts' if summary.method == 'mediate' else ''}"
-    )
+    parts = [f"{plural(summary.seeds, 'seed')} of {plural(summary.items or 0, 'item')}"]
+    if summary.nll is not None:
+        prompts = " with corrupted prompts" if summary.method == "mediate" else ""
+        parts.append(f"loss {summary.nll:.2f} nats{prompts}")
+    if unit != "nats":
+        parts.append(f"effects in {escape(unit)}")
+    console.print(f"\n[bold]{escape(summary.task)}[/], {', '.join(parts)}")
     for word, heads in zip(("helps", "hurts"), summary.strongest(_NAMED), strict=True):
         texts = [f"{each.head} {each.effect:+.3f}{_error(each.error)}" for each in heads]
         lines = [texts[place : place + 3] for place in range(0, len(texts), 3)] or [["no head"]]
         for number, line in enumerate(lines):
             console.print(f"  {word if number == 0 else '':<8} {'   '.join(line)}")
-    whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
-    console.print(f"  {whole}: {summary.whole:+.2f} {unit}")
+    if summary.whole is not None:
+        whole = _WHOLE.get(summary.method.partition("-")[0], "all heads together")
+        console.print(f"  {whole}: {summary.whole:+.2f} {escape(unit)}")
     if summary.corruption is not None:
         console.print(f"  {summary.corruption}")
-    if summary.completeness_error is not None:
+    if summary.completeness_error is not None and summary.points is not None:
         console.print(
             f"  the effects sum to {summary.sum:+.2f}, completeness error "
             f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"

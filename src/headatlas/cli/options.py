@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 import yaml
 
-from headatlas.core import ModelSourceError, RequestError, UnknownNameError
+from headatlas.core import (
+    ModelSourceError,
+    RequestError,
+    UnknownNameError,
+    require_device,
+    require_dtype_name,
+)
 
 if TYPE_CHECKING:
     from headatlas import Ray
@@ -19,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "ExecutorFlags",
+    "ExtensionOption",
     "LoadFlags",
     "MappedModel",
-    "MethodOption",
     "ModelName",
     "Out",
     "Resume",
@@ -41,9 +47,11 @@ MappedModel = Annotated[
         help="Built-in name, hub name, model folder or GGUF file; with --resume default: that of the atlas.",
     ),
 ]
-MethodOption = Annotated[
+ExtensionOption = Annotated[
     list[str] | None,
-    typer.Option("--option", help="NAME=VALUE: an option of a plugin's method or format (repeatable)."),
+    typer.Option(
+        "--option", help="NAME=VALUE: an option of its own that a method, figure or format has (repeatable)."
+    ),
 ]
 TrustTaskCode = Annotated[
     bool, typer.Option("--trust-task-code", help="Run the generator that a task's YAML names.")
@@ -75,6 +83,10 @@ class LoadFlags:
 
     def given(self) -> dict[str, Any]:
         """What `load_model` takes; flags that were not given are absent."""
+        if self.dtype is not None:
+            require_dtype_name(self.dtype)
+        if self.device is not None:
+            require_device(self.device)
         return {name: value for name, value in asdict(self).items() if value not in (None, False)}
 
 

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from headatlas.cli.options import ExtensionOption, options_of
 from headatlas.core import IMPLEMENTS
 
-__all__ = ["plot"]
+__all__ = ["PlotCommand", "plot"]
 
 #: option of a figure -> flag, where it is another word
 _FLAGS = {"tasks": "task", "heads": "head", "relations": "relation"}
 
 
+class PlotCommand(TyperCommand):
+    """Its help lists all kinds of figure. Loading them takes a second, so other commands and the completion
+    of a shell do without."""
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        if ctx.resilient_parsing:
+            return parameters
+        from headatlas.figure import FIGURES
+
+        for parameter in parameters:
+            if parameter.name == "kind":
+                parameter.help = f"{', '.join(FIGURES)}."  # type: ignore[attr-defined]
+        return parameters
+
+
 def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="agreement, score, trajectories, distributions, profile, contrast, effects, ablation, "
-            "sufficiency, stability or imported (of tasks); categories, relations or dynamic (of relations)."
-        ),
-    ] = "agreement",
+    kind: Annotated[str, typer.Option(help="'headatlas list figures' has them all.")] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="The gates of this method, where tasks have those of several.")
+    ] = None,
     score: Annotated[
         str | None,
         typer.Option(help="For --kind score: facilitation, interference, irrelevance, retain, remove."),
@@ -45,6 +60,7 @@ def plot(
         float | None,
         typer.Option(help=f"For categories ({IMPLEMENTS:g}), agreement, stability: the score that counts."),
     ] = None,
+    option: ExtensionOption = None,
     label: Annotated[str | None, typer.Option(help="A panel label such as '(b)'.")] = None,
     colours: Annotated[
         str | None, typer.Option(help="paper (default), or safe for colour-blind readers.")
@@ -80,11 +96,18 @@ def plot(
         if name not in FIGURES[kind].options:
             kinds = ", ".join(other.name for other in FIGURES.values() if name in other.options)
             raise RequestError(f"--{_FLAGS.get(name, name)} is for --kind {kinds}; {kind} has no use for it.")
+    extra = options_of(option)
+    for name in extra:
+        if name not in FIGURES[kind].options:
+            allowed = ", ".join(sorted(FIGURES[kind].options)) or "none"
+            raise RequestError(f"{name!r} is not an option of the figure {kind}; it has {allowed}.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")
-    asked = [kind, *(word for word in (score, over, direction) if word)]
+    asked = [kind, *(word for word in (method, score, over, direction) if word)]
     asked += [f"{threshold:g}"] if threshold is not None else []
     asked += [slug(name) for name in (*(task or ()), *(relation or ()))]
+    asked += [slug(f"{name}-{value}") for name, value in extra.items()]
     path = Path(out) if out else Path(folder) / f"{'-'.join(asked)}.{form or 'png'}"
-    figure = draw_figure(open_atlas(folder), kind, **options)
+    atlas = open_atlas(folder) if method is None else open_atlas(folder).fitted_by(method)
+    figure = draw_figure(atlas, kind, **{**options, **extra})
     typer.echo(str(save_figure(figure, path)))

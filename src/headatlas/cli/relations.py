@@ -124,7 +124,7 @@ def show_relations(
     show_summaries(console, atlas, summaries)
     _show_left_out(console, summaries, atlas, name_left_out)
     for check in atlas.causal_checks():
-        _show_causal(console, check)
+        _show_causal(console, check, atlas.random_accuracy(check["relation"]))
     best = next((head for summary in summaries for head, _ in summary.best["promote"]), None)
     if best is not None:
         where = escape(out)
@@ -159,10 +159,8 @@ def _show_left_out(console: Console, summaries: list[RelationSummary], atlas: At
             console.print(escape(escape_unprintable(line)))
 
 
-def _show_causal(console: Console, check: dict[str, Any]) -> None:
+def _show_causal(console: Console, check: dict[str, Any], random_accuracy: list[float]) -> None:
     """Accuracy against the number of heads that are switched off."""
-    import numpy as np
-
     title = (
         f"\n[bold]{escape(check['relation'])}[/], accuracy on {plural(check['questions'], 'question')} with "
         "heads off:"
@@ -174,7 +172,7 @@ def _show_causal(console: Console, check: dict[str, Any]) -> None:
         table.add_column(str(step), justify="right")
     rows = {
         "  its top heads": check["top"],
-        f"  random heads ({plural(len(check['random']), 'draw')})": np.mean(check["random"], axis=0),
+        f"  random heads ({plural(len(check['random']), 'draw')})": random_accuracy,
         **{f"  {name}, same heads off": curve for name, curve in check["controls"].items()},
     }
     if not check["controls"]:

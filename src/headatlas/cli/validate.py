@@ -41,7 +41,8 @@ def validate(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare gating with these (default: all that give one number per head), or gating alone."
+            help="Compare gating with these (default: the built-in ones, and those of plugins that the atlas "
+            "has), or gating alone."
         ),
     ] = None,
     items: Annotated[int, typer.Option(help="Held-out items.")] = 48,

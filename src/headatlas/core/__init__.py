@@ -3,6 +3,7 @@
 from headatlas.core.axes import AXES, CATEGORIES, DIRECTIONS, FITS, IMPLEMENTS, ROLES, THRESHOLD
 from headatlas.core.errors import (
     AtlasError,
+    ExtensionError,
     FitError,
     GateError,
     HeadatlasError,
@@ -17,10 +18,17 @@ from headatlas.core.errors import (
 from headatlas.core.files import slug, staged_folder, write_whole, writing
 from headatlas.core.head import Head, ranked
 from headatlas.core.identity import difference, identity_of
-from headatlas.core.methods import EFFECT_METHODS, IMPORTED, NOT_IMPORTED, method_named
-from headatlas.core.model_spec import ModelRef, ModelSpec
+from headatlas.core.local_paths import is_local_path, without_local_paths
+from headatlas.core.methods import (
+    IMPORTED,
+    METHOD_ORDER,
+    NOT_IMPORTED,
+    in_method_order,
+    method_name_problem,
+)
+from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
 from headatlas.core.numbers import require_path, require_share, require_whole
-from headatlas.core.options import Options
+from headatlas.core.options import Options, require_options
 from headatlas.core.progress import (
     Event,
     Loaded,
@@ -44,15 +52,17 @@ __all__ = [
     "AXES",
     "CATEGORIES",
     "DIRECTIONS",
-    "EFFECT_METHODS",
+    "DTYPES",
     "FITS",
     "IMPLEMENTS",
     "IMPORTED",
+    "METHOD_ORDER",
     "NOT_IMPORTED",
     "ROLES",
     "THRESHOLD",
     "AtlasError",
     "Event",
+    "ExtensionError",
     "FitError",
     "GateError",
     "Head",
@@ -77,11 +87,16 @@ __all__ = [
     "escape_unprintable",
     "first_line",
     "identity_of",
-    "method_named",
+    "in_method_order",
+    "is_local_path",
+    "method_name_problem",
     "parse_json",
     "plural",
     "ranked",
     "relation_words",
+    "require_device",
+    "require_dtype_name",
+    "require_options",
     "require_path",
     "require_share",
     "require_whole",
@@ -89,6 +104,7 @@ __all__ = [
     "slug",
     "staged_folder",
     "title_of",
+    "without_local_paths",
     "write_whole",
     "writing",
 ]

@@ -1,6 +1,7 @@
 """Everything headatlas raises on purpose.
 
     HeadatlasError            exit 1   the work failed
+    ├── ExtensionError                 a method, figure or export format that breaks its contract
     ├── FitError                       a fit that went wrong: no number, no gradient, no memory
     ├── StoreError                     an atlas that cannot be written now: disk full, in use
     └── RequestError          exit 2   the request was wrong
@@ -25,6 +26,7 @@ from headatlas.core.text import escape_unprintable
 
 __all__ = [
     "AtlasError",
+    "ExtensionError",
     "FitError",
     "GateError",
     "HeadNameError",
@@ -46,6 +48,10 @@ class HeadatlasError(Exception):
     def __init__(self, message: str) -> None:
         text = " ".join(line.strip() for line in str(message).splitlines() if line.strip())
         super().__init__(escape_unprintable(text))  # a message may quote a foreign file
+
+
+class ExtensionError(HeadatlasError):
+    """A method, figure or export format that breaks its contract; its author can repair it."""
 
 
 class FitError(HeadatlasError):

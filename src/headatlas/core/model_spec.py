@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headatlas.core.errors import HeadNameError
+from headatlas.core.errors import HeadNameError, RequestError
 from headatlas.core.head import Head
 from headatlas.core.methods import IMPORTED
 
-__all__ = ["ModelRef", "ModelSpec"]
+__all__ = ["DTYPES", "ModelRef", "ModelSpec", "require_device", "require_dtype_name"]
+
+#: dtypes that a model can be loaded in; "auto" keeps the checkpoint's own, "fast" suits the device
+DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "int8", "int4")
+#: kinds of devices that torch knows; "npu" and others come with packages of their own
+_DEVICES = (
+    "cpu", "cuda", "mps", "xpu", "hpu", "npu", "mtia", "xla", "meta", "maia", "ipu", "hip", "ve", "fpga",
+    "vulkan", "lazy", "privateuseone",
+)  # fmt: skip
+_DEVICE = re.compile(rf"({'|'.join(_DEVICES)})(:\d+)?")
+
+
+def require_dtype_name(dtype: str) -> str:
+    """The dtype, if a model can be loaded in it."""
+    if dtype not in DTYPES:
+        raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
+    return dtype
+
+
+def require_device(device: str) -> str:
+    """The device, if it is written as torch writes one. Whether it is here is known when torch is loaded."""
+    if not _DEVICE.fullmatch(device):
+        advice = " 'auto' is for --device-map (device_map)." if device == "auto" else ""
+        raise RequestError(
+            f"no device {device!r}; allowed are cpu, cuda, mps, … or one of several, as cuda:1.{advice}"
+        )
+    return device
 
 
 @dataclass(frozen=True, slots=True)

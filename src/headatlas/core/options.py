@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from inspect import get_annotations, isclass
 from typing import Any, Self
 
-from headatlas.core.errors import RequestError
+from headatlas.core.errors import ExtensionError, RequestError
 
-__all__ = ["Options"]
+__all__ = ["Options", "require_options"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,18 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def require_options(owner: str, options: Any, base: type[Options] = Options) -> None:
+    """Refuse what is given as the options of `owner` if it is not a dataclass derived from `base`."""
+    if not (isclass(options) and issubclass(options, base)):
+        raise ExtensionError(
+            f"the options of {owner} are {options!r:.60}, not a subclass of {base.__name__}."
+        )
+    known = {option.name for option in fields(options)}
+    for name, annotation in get_annotations(options).items():
+        if name not in known and "ClassVar" not in str(annotation):
+            raise ExtensionError(
+                f"the option {name!r} of {owner} is lost: decorate {options.__name__} with "
+                "@dataclass(frozen=True)."
+            )

@@ -19,7 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pkgutil import get_data, iter_modules
 from typing import Any, Generic, TypeVar
 
-from headatlas.core.errors import RequestError, UnknownNameError
+from headatlas.core.errors import ExtensionError, UnknownNameError
 
 __all__ = ["Registry", "lazy_exports"]
 
@@ -30,7 +30,8 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
     """The values of one kind by name: those of the modules of `package` (if there is one) in the order of
     `first`, then the others by name, then those of plugins.
 
-    Modules are imported when the registry is first used. A value has a `name` and may have `aliases`.
+    Modules are imported when the registry is first used. A value has a `name` and may have `aliases`. A
+    plugin that cannot be loaded, or whose name is taken, is left out with a warning.
     """
 
     def __init__(
@@ -46,15 +47,33 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
         provided = [(value, origin) for origin, value in self._built_in()]
         rank = {name: place for place, name in enumerate(self._first)}
         provided.sort(key=lambda pair: (rank.get(self._name(pair[0]), len(rank)), self._name(pair[0])))
-        for value, origin in [*provided, *self._of_plugins()]:
+        for value, origin in provided:
             name = self._name(value)
             if name in values:
-                raise RequestError(
+                raise ExtensionError(
                     f"two {self.what}s are named {name!r}: one of {origins[name]}, one of {origin}; "
-                    "uninstall or rename one of them."
+                    "rename one of them."
                 )
             values[name], origins[name] = value, origin
+        self._built_in_names = tuple(values)
+        for value, origin in self._of_plugins():
+            name = self._name(value)
+            if name in values:
+                warnings.warn(
+                    f"{origin} is left out: its {self.what} {name!r} has the name of one of {origins[name]}; "
+                    "uninstall or rename one of them",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                continue
+            values[name], origins[name] = value, origin
         return values
+
+    @property
+    def built_in(self) -> tuple[str, ...]:
+        """The names of the values that no plugin provides."""
+        _ = self._values
+        return self._built_in_names
 
     def _built_in(self) -> Iterator[tuple[str, _Value]]:
         if self.package is None:
@@ -62,9 +81,9 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
         for module in iter_modules(import_module(self.package).__path__):
             if not module.ispkg:
                 name = f"{self.package}.{module.name}"
-                for value in getattr(import_module(name), "PROVIDES", ()):
-                    if isinstance(value, self.of):
-                        yield name, value
+                provided = getattr(import_module(name), "PROVIDES", [])
+                for value in self._checked(provided, name):
+                    yield name, value
 
     def _of_plugins(self) -> Iterator[tuple[_Value, str]]:
         for point in entry_points(group=self.group):
@@ -79,10 +98,18 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
 
     def _provided(self, point: EntryPoint) -> Iterator[_Value]:
         loaded = point.load()
-        for value in [loaded] if isinstance(loaded, self.of) else loaded.PROVIDES:
+        yield from [loaded] if isinstance(loaded, self.of) else self._checked(loaded.PROVIDES, point.value)
+
+    def _checked(self, provided: Any, origin: str) -> Iterable[_Value]:
+        """The list `PROVIDES` of a module, refused if it holds anything but values of this registry."""
+        if not isinstance(provided, list | tuple):
+            raise ExtensionError(f"PROVIDES of {origin} is {provided!r:.60}, which is not a list.")
+        for value in provided:
             if not isinstance(value, self.of):
-                raise TypeError(f"{value!r:.60} is not a {self.of.__name__}")
-            yield value
+                raise ExtensionError(
+                    f"PROVIDES of {origin} holds {value!r:.60}, which is not a {self.of.__name__}."
+                )
+        return provided
 
     @staticmethod
     def _name(value: Any) -> str:
@@ -90,9 +117,14 @@ class Registry(Mapping[str, _Value], Generic[_Value]):
 
     @cached_property
     def _aliases(self) -> dict[str, str]:
-        return {
-            alias: name for name, value in self._values.items() for alias in getattr(value, "aliases", ())
-        }
+        aliases: dict[str, str] = {}
+        for name, value in self._values.items():
+            for alias in getattr(value, "aliases", ()):
+                if (
+                    alias not in self._values
+                ):  # a name comes before an alias, a built-in one before a plugin's
+                    aliases.setdefault(alias, name)
+        return aliases
 
     def __getitem__(self, name: str) -> _Value:
         """The value of that name or alias; an unknown name is answered with the closest ones."""

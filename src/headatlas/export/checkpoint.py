@@ -8,7 +8,7 @@ from typing import Any
 
 from headatlas.atlas import Atlas
 from headatlas.atlas.selection import choose_gates
-from headatlas.core import Options, RequestError, UnknownNameError, require_share, require_whole
+from headatlas.core import THRESHOLD, Options, RequestError, UnknownNameError, require_share, require_whole
 from headatlas.export.checkpoint_card import Exported
 from headatlas.export.format import ExportFormat, ExportRequest
 from headatlas.task import Task
@@ -29,7 +29,7 @@ class CheckpointOptions(Options):
     gates: str = "always"
     hard: float | None = None
     seed: int | None = None
-    threshold: float = 0.5
+    threshold: float = THRESHOLD
     prune: bool = False
     items: int = 64
     force: bool = False

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import ModelRef, Options, RequestError
+from headatlas.core import ModelRef, Options, RequestError, require_options
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
 from headatlas.request.origin import named_model, task_from_json, task_to_json
-from headatlas.request.validate_request import gated_tasks
+from headatlas.request.validate_request import gated_names, gated_tasks
 from headatlas.task import Task
 
 __all__ = ["FORMATS", "ExportFormat", "ExportRequest"]
@@ -22,10 +22,10 @@ __all__ = ["FORMATS", "ExportFormat", "ExportRequest"]
 class ExportFormat:
     """A format is a value: modules in this folder and plugins provide it in their list `PROVIDES`.
 
-    `options` is a frozen dataclass, a subclass of `Options`. `check(atlas, task,
-    options)` refuses what can be refused without a model. `write(request, atlas, model)` writes
-    `request.out`, a path that does not exist, and returns what to tell the user: a value with `to_json()`
-    and `lines()`. A format that needs no model gets None for it.
+    `options` is a frozen dataclass, a subclass of `Options`. `check(atlas, task, options)` refuses what can
+    be refused without a model. `write(request, atlas, model)` writes `request.out`, a path that does not
+    exist, and returns what to tell the user: a value with `to_json()` and `lines()`. A format that needs no
+    model gets None for it; it also exports imported gates, and tasks whose files are gone.
     """
 
     name: str
@@ -35,22 +35,27 @@ class ExportFormat:
     check: Callable[[Atlas, str, Any], None] | None = None
     needs_model: bool = False
 
+    def __post_init__(self) -> None:
+        require_options(f"the export format {self.name!r}", self.options)
+
 
 FORMATS = Registry("export format", ExportFormat, "headatlas.export", "headatlas.exports", ["checkpoint"])
 
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What the atlas knows of a task, written to `out` in one of `FORMATS`."""
+    """What the atlas knows of the task named `task`, written to `out` in one of `FORMATS`. `definition` says
+    how to read the task's items; None for a format that needs no model."""
 
     kind: ClassVar[str] = "export"
 
     folder: Path
     model: ModelRef
-    task: Task
+    task: str
     out: Path
     format: str
     options: Any
+    definition: Task | None = None
 
     @classmethod
     def of(
@@ -73,18 +78,22 @@ class ExportRequest:
         if path.exists() or path.is_symlink():
             raise RequestError(f"{path} already exists; choose a new folder or file.")
         atlas = open_atlas(folder)
-        tasks, _ = gated_tasks(atlas, () if task is None else [task], trust_code=trust_code)
-        if len(tasks) > 1:
-            names = ", ".join(found.name for found in tasks)
-            raise RequestError(f"the atlas has several tasks; choose one with --task: {names}.")
+        definitions: Sequence[Task | None] = [None]
+        if chosen.needs_model:
+            definitions, _ = gated_tasks(atlas, () if task is None else [task], trust_code=trust_code)
+            names = [each.name for each in definitions]
+        else:
+            names = gated_names(atlas, () if task is None else [task], trust_code=trust_code)
+        if len(names) > 1:
+            raise RequestError(f"the atlas has several tasks; choose one with --task: {', '.join(names)}.")
         if chosen.check is not None:
-            chosen.check(atlas, tasks[0].name, settings)
+            chosen.check(atlas, names[0], settings)
         given_load = {
             "dtype": "auto",
             **{key: value for key, value in (load or {}).items() if value is not None},
         }
         ref = named_model(model, atlas, **given_load)
-        return cls(Path(folder), ref, tasks[0], path, chosen.name, settings)
+        return cls(Path(folder), ref, names[0], path, chosen.name, settings, definitions[0])
 
     def write(self, model: Any = None) -> Any:
         """Write it, with a model that is loaded already or as the request says."""
@@ -101,7 +110,8 @@ class ExportRequest:
             "kind": self.kind,
             "folder": str(self.folder),
             "model": self.model.to_json(),
-            "task": task_to_json(self.task),
+            "task": self.task,
+            "definition": None if self.definition is None else task_to_json(self.definition),
             "out": str(self.out),
             "format": self.format,
             "options": self.options.to_json(),
@@ -112,8 +122,9 @@ class ExportRequest:
         return cls(
             Path(data["folder"]),
             ModelRef.from_json(data["model"]),
-            task_from_json(data["task"]),
+            data["task"],
             Path(data["out"]),
             data["format"],
             FORMATS[data["format"]].options.of(**data["options"]),
+            None if data["definition"] is None else task_from_json(data["definition"]),
         )

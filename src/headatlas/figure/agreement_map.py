@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headatlas.atlas import Atlas, require_atlas
 from headatlas.core import require_share, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.headers import fit_headers

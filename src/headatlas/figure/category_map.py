@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
@@ -16,6 +15,7 @@ from matplotlib.patches import Patch
 
 from headatlas.atlas import IMPLEMENTS, Atlas, categories, category_words
 from headatlas.core import IMPORTED, NOT_IMPORTED, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, entry
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import heads_of, hole_legend

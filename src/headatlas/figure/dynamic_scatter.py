@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -15,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from headatlas.atlas import Atlas
 from headatlas.core import AtlasError, RequestError, UnknownNameError
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, entry
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind

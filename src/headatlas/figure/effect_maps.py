@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
 from headatlas.core import RequestError, UnknownNameError, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
@@ -85,15 +85,20 @@ def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
     """Of the gates and of all effects of a task, each once."""
     found = doubts(atlas, task) if task in atlas.tasks else []
     for method in atlas.methods(task):
-        if method != "gating":
+        if method not in atlas.fitted_methods(task):
             found += [doubt for doubt in effect_doubts(atlas, task, method) if doubt not in found]
     return found
 
 
 def _other_units(atlas: Atlas, by_task: Mapping[str, Sequence[str]]) -> str:
     """ "; entropy: bits": methods of plugins whose values are not in nats."""
-    methods = dict.fromkeys(method for methods in by_task.values() for method in methods)
-    units = {method: method_unit(atlas, method) for method in methods if method != "gating"}
+    methods = dict.fromkeys(
+        method
+        for task, of_task in by_task.items()
+        for method in of_task
+        if method not in atlas.fitted_methods(task)
+    )
+    units = {method: method_unit(atlas, method) for method in methods}
     return "".join(
         f"; {method_label(atlas, method)}: {unit}" for method, unit in units.items() if unit != "nats"
     )

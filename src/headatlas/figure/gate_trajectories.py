@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import FITS, AtlasError, Head, RequestError, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind

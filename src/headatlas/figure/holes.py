@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.patches import Patch
 
 from headatlas.atlas import Atlas
 from headatlas.core import NOT_IMPORTED
+from headatlas.core.lazy import xr
 from headatlas.figure.panels import hatch_holes
 from headatlas.figure.style import LINE_WIDTH
 

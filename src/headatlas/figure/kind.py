@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING
 
-from headatlas.core import RequestError, UnknownNameError
+from headatlas.core import ExtensionError, RequestError, UnknownNameError
 from headatlas.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ class FigureKind:
     summary: str
     plot: Callable[..., Figure]
     check: Callable[[Atlas], object]
+
+    def __post_init__(self) -> None:
+        if not callable(self.plot):
+            raise ExtensionError(f"the figure {self.name!r} has no function that draws it.")
 
     @property
     def options(self) -> frozenset[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +13,7 @@ from matplotlib.patches import Patch
 
 from headatlas.atlas import Atlas
 from headatlas.core import title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind

@@ -42,7 +42,7 @@ def method_label(atlas: Atlas, method: str) -> str:
 
 
 def method_unit(atlas: Atlas, method: str) -> str:
-    """The unit of the method's values: nats, unless a run says otherwise."""
+    """The unit of the method's values: nats of loss, unless a run says otherwise."""
     return _about(atlas, method, "unit") or "nats"
 
 

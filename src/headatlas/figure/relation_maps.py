@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import xarray as xr
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.score_map import heat_maps
 from headatlas.figure.style import TEXT_WIDTH, house_style

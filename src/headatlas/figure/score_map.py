@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import SCORES, Atlas, contrast_doubts, contrasts_of
 from headatlas.core import RequestError, UnknownNameError, title_of
+from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend

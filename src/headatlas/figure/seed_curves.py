@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from headatlas.atlas import THRESHOLD, Atlas, by_seeds
 from headatlas.core import RequestError, require_share, title_of
+from headatlas.core.lazy import pd
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind

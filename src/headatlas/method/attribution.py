@@ -33,6 +33,7 @@ PROVIDES = [
         "slope of the loss at the open gate",
         EffectOptions,
         _gradient,
+        version=2,
         aliases=("attribute",),
     ),
     Method(
@@ -41,6 +42,7 @@ PROVIDES = [
         "slopes on the way from all gates shut to all open",
         EffectOptions,
         _integrated,
+        version=2,
         constants={"tolerance": TOLERANCE, "most_points": MOST_POINTS, "path": "float32"},
     ),
 ]

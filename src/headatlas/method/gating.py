@@ -177,6 +177,7 @@ PROVIDES = [
         GatingSettings,
         fit=_fit,
         stages=STAGES,
+        version=2,
         unit="gate",
     )
 ]

@@ -40,6 +40,7 @@ PROVIDES = [
         "what its clean output brings back after a corrupted prompt",
         EffectOptions,
         _mediate,
+        version=2,
         decide=_decide,
         remark=_remark,
     )

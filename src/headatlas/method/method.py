@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, ClassVar
 
-from headatlas.core import Options, require_whole
+from headatlas.core import (
+    METHOD_ORDER,
+    ExtensionError,
+    Options,
+    method_name_problem,
+    require_options,
+    require_whole,
+)
 from headatlas.core.registry import Registry
 
 __all__ = ["METHODS", "EffectOptions", "Method"]
@@ -48,7 +56,7 @@ class Method:
     other numbers than before.
 
     `label`, `unit` and `summary` are stored with the results, so an atlas opens without the plugin that made
-    it.
+    it. A declaration that breaks these rules raises an `ExtensionError`.
     """
 
     name: str
@@ -61,9 +69,29 @@ class Method:
     fit: Callable[..., Any] | None = None
     stages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
-    version: int = 2
+    version: int = 1
     unit: str = "nats"
     aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if problem := method_name_problem(str(self.name)):
+            raise ExtensionError(f"a method is named {self.name!r:.60}; {problem}.")
+        owner = f"the method {self.name!r}"
+        if (self.measure is None) == (self.fit is None):
+            raise ExtensionError(f"{owner} needs either a function `measure` or a function `fit`.")
+        require_options(owner, self.options, Options if self.measure is None else EffectOptions)
+        if self.measure is not None:
+            self._require_signature(self.measure)
+
+    def _require_signature(self, measure: Callable[..., Any]) -> None:
+        keywords = ["options", "seed", "progress"] + (["decided"] if self.decide is not None else [])
+        try:
+            signature(measure).bind(None, None, **dict.fromkeys(keywords))
+        except (TypeError, ValueError) as error:
+            raise ExtensionError(
+                f"`measure` of the method {self.name!r} does not take (model, rows, *, "
+                f"{', '.join(keywords)}): {error}."
+            ) from None
 
     @property
     def about(self) -> dict[str, str]:
@@ -76,8 +104,5 @@ METHODS = Registry(
     Method,
     "headatlas.method",
     "headatlas.methods",
-    first=(
-        "gating", "ablate-zero", "ablate-mean", "ablate-resample", "attribute-gradient",
-        "attribute-integrated", "mediate",
-    ),
-)  # fmt: skip
+    first=METHOD_ORDER,
+)

@@ -33,6 +33,8 @@ from headatlas.core import (
     ModelSpec,
     RequestError,
     first_line,
+    is_local_path,
+    require_dtype_name,
 )
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
@@ -44,7 +46,7 @@ from headatlas.model.model import Model
 from headatlas.model.modes import eval_mode
 from headatlas.model.proof import SelfCheck, self_check
 
-__all__ = ["DTYPES", "load_model", "quiet"]
+__all__ = ["load_model", "quiet"]
 
 _FORWARD_ERRORS = (
     RuntimeError,
@@ -56,7 +58,6 @@ _FORWARD_ERRORS = (
     ImportError,
 )
 _INT8 = " In int8 what goes into a product is rounded, too; int4 rounds weights alone."
-DTYPES = ("auto", "fast", "float32", "bfloat16", "float16", "float64", "int8", "int4")
 
 
 def load_model(
@@ -132,7 +133,7 @@ def load_model(
 def _name_of(hf: Any) -> str:
     """A loaded model knows where it came from: a hub name, or a path, of which the end will do."""
     name = hf.config.name_or_path or type(hf).__name__
-    return Path(name).name if Path(name).exists() else name
+    return Path(name).name if is_local_path(name) or Path(name).exists() else name
 
 
 def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) -> Model:
@@ -263,9 +264,7 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> str | torch.dtype:
         return dtype
     if dtype in ("fast", "int8", "int4"):
         return torch.bfloat16 if _computes_in_bfloat16(device) else torch.float32
-    if dtype not in DTYPES:
-        raise RequestError(f"no dtype {dtype!r}; allowed: {', '.join(DTYPES)}.")
-    found: torch.dtype = getattr(torch, dtype)
+    found: torch.dtype = getattr(torch, require_dtype_name(dtype))
     return found
 
 

@@ -84,14 +84,15 @@ def card_html(card: HeadCard) -> str:
         parts.append(_table(heads, lines))
         parts.append("<small>gates: mean over seeds; facilitation, interference: always / mean / any</small>")
     if card.effects:
+        only_nats = {e.unit for e in card.effects} == {"nats"}
         parts.append(
             _table(
-                ["task", "method", "effect, nats", "rank"],
+                ["task", "method", "effect, nats" if only_nats else "effect", "rank"],
                 [
                     [
                         escape(e.task),
                         escape(e.method) + (", imported" if e.imported else ""),
-                        f"{e.effect:+.3f}",
+                        f"{e.effect:+.3f}" + ("" if only_nats else f" {escape(e.unit)}"),
                         str(e.rank),
                     ]
                     for e in card.effects

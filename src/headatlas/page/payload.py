@@ -118,6 +118,7 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
             {
                 "task": task,
                 "method": method,
+                "unit": atlas.run(task, method).unit,
                 "imported": (task, method) in imported,
                 "values": _floats(atlas.importance(task, method).values),
                 "made": made.get((task, method), ""),

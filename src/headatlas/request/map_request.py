@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
-from headatlas.core import ModelRef, RequestError, require_whole
+from headatlas.core import AtlasError, ModelRef, RequestError, require_whole
 from headatlas.method.gating import GatingSettings, resolve
 from headatlas.method.method import METHODS
 from headatlas.request.origin import (
@@ -97,18 +97,8 @@ class MapRequest:
         ]
         given = given_options(max_tokens=max_tokens, **options)
         earlier = [run for name, run in runs.items() if name in {task.name for task in chosen}]
-        stored = [
-            {name: value for name, value in _given(run).items() if name not in given} for run in earlier
-        ]
-        if any(settings != stored[0] for settings in stored):
-            raise RequestError(
-                "these tasks were mapped with different options; continue them one by one (--task), or "
-                "give the options."
-            )
-        given |= stored[0] if stored else {}
-        load = {name: value for name, value in (load or {}).items() if value is not None}
-        dtypes = {str(run.decides.get("dtype", "fast")) for run in earlier}
-        load.setdefault("dtype", dtypes.pop() if len(dtypes) == 1 else "fast")
+        given |= _stored_options(earlier, METHODS[method].options.names(), given)
+        load = _load_options(load, earlier)
         request = cls.of(model, chosen, method, load=load, **given)
         return replace(request, model=recorded_model(atlas, **load)) if model is None else request
 
@@ -192,6 +182,32 @@ class ContrastRequest:
             checkpoint_seconds,
         )
 
+    @classmethod
+    def resumed(
+        cls,
+        folder: str | Path,
+        model: Any = None,
+        retain: str | Path | Task | None = None,
+        forget: str | Path | Task | None = None,
+        *,
+        trust_code: bool = False,
+        load: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> ContrastRequest:
+        """Continue an atlas: without `model`, `retain` and `forget` its model and its only contrast. Options
+        that are not given are those of the contrast."""
+        atlas = open_atlas(folder)
+        run = _recorded_contrast(atlas, folder, retain, forget)
+        tasks = [
+            _recorded(run, trust_code, name) if task is None or task == name else task
+            for task, name in zip((retain, forget), _contrast_sides(run), strict=True)
+        ]
+        given = given_options(**options)
+        given |= _stored_options([run], GatingSettings.names(), given)
+        load = _load_options(load, [run])
+        request = cls.of(model, *tasks, trust_code=trust_code, load=load, **given)
+        return replace(request, model=recorded_model(atlas, **load)) if model is None else request
+
     @property
     def name(self) -> str:
         """What the contrast is called in an atlas."""
@@ -247,15 +263,92 @@ def distinct_tasks(
     return chosen
 
 
-def _given(run: Run) -> dict[str, Any]:
-    """The options of an earlier run as its user gave them."""
-    return given_options(**{"max_tokens": run.request.get("max_tokens"), **run.settings.get("given", {})})
+def _stored_options(runs: Sequence[Run], names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options (of these `names`) and the limit of tokens that earlier runs share, less those `given`
+    now. Runs that differ in them are refused."""
+    stored = [
+        {
+            name: value
+            for name, value in {**_options_of(run, names), "max_tokens": _max_tokens(run)}.items()
+            if name not in given
+        }
+        for run in runs
+    ]
+    if any(options != stored[0] for options in stored):
+        raise RequestError(
+            "these tasks were mapped with different options; continue them one by one (--task), or "
+            "give the options."
+        )
+    options = dict(stored[0]) if stored else {}
+    if all(_has_default_limit(run) for run in runs):
+        options.pop("max_tokens", None)
+    return given_options(**options)
 
 
-def _recorded(run: Run, trust_code: bool) -> Task:
-    task = recorded_task(run, trust_code=trust_code)
+def _options_of(run: Run, names: Sequence[str]) -> dict[str, Any]:
+    """The options of an earlier run as its user gave them. An atlas may come from elsewhere: only options of
+    the method count, no other argument of a request."""
+    return {name: value for name, value in run.settings.get("given", {}).items() if name in names}
+
+
+def _max_tokens(run: Run) -> int | None:
+    """The tokens that a row of the run may have. The rows of a contrast have one limit."""
+    facts = [run.task_facts, *run.task_facts.get("parts", {}).values()]
+    return next((each["max_tokens"] for each in facts if each.get("max_tokens") is not None), None)
+
+
+def _has_default_limit(run: Run) -> bool:
+    """True if the request of the run set no limit of tokens. Effects that validate measured take the limit
+    of the gates, which their request does not state."""
+    is_stated = run.request.get("kind") in (MapRequest.kind, ContrastRequest.kind)
+    return is_stated and run.request.get("max_tokens") is None
+
+
+def _load_options(load: Mapping[str, Any] | None, runs: Sequence[Run]) -> dict[str, Any]:
+    """The `load_model` options given; by default in the dtype of earlier runs."""
+    options = {name: value for name, value in (load or {}).items() if value is not None}
+    dtypes = {str(run.decides.get("dtype", "fast")) for run in runs}
+    options.setdefault("dtype", dtypes.pop() if len(dtypes) == 1 else "fast")
+    return options
+
+
+def _contrast_sides(run: Run) -> tuple[str, str]:
+    """The names of the tasks that a contrast keeps and destroys."""
+    parts = run.task_facts.get("parts", {})
+    names = [parts.get(side, {}).get("task") for side in ("retain", "forget")]
+    if not all(isinstance(name, str) for name in names):
+        raise AtlasError(f"{run.task!r} does not say which tasks it contrasts.")
+    return names[0], names[1]
+
+
+def _recorded_contrast(
+    atlas: Atlas, folder: str | Path, retain: str | Path | Task | None, forget: str | Path | Task | None
+) -> Run:
+    """The only contrast of an atlas, or the only one with these tasks."""
+    runs = [run for (method, _), run in atlas.runs.items() if method == "contrast"]
+    names = [task.name if isinstance(task, Task) else task for task in (retain, forget)]
+    fitting = [
+        run
+        for run in runs
+        if all(
+            name is None or str(name) == side or Path(name).stem == side
+            for name, side in zip(names, _contrast_sides(run), strict=True)
+        )
+    ]
+    if not runs:
+        raise RequestError(f"{folder} has no contrast; give a model, --retain and --forget.")
+    if len(fitting) != 1:
+        listed = ", ".join(repr(run.task) for run in runs)
+        problem = "has no such contrast" if not fitting else "has several contrasts"
+        raise RequestError(f"{folder} {problem}; choose one with --retain and --forget: {listed}.")
+    return fitting[0]
+
+
+def _recorded(run: Run, trust_code: bool, name: str | None = None) -> Task:
+    task = recorded_task(run, name, trust_code=trust_code)
     if task is None:
-        raise RequestError(f"{run.task}: its file is not known or has moved; give it with --task.")
+        option = "--task" if name is None else "--retain or --forget"
+        raise RequestError(f"{name or run.task}: its file is not known or has moved; give it with {option}.")
     return task
 
 

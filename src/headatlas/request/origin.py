@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headatlas.atlas import Atlas, Run
-from headatlas.core import ModelRef, RequestError, TaskError, UnknownNameError
+from headatlas.core import (
+    ModelRef,
+    RequestError,
+    TaskError,
+    UnknownNameError,
+    require_device,
+    require_dtype_name,
+)
 from headatlas.task import Task, TaskSpec, builtin_relations, load_task
 
 __all__ = [
@@ -47,9 +54,9 @@ def model_ref(model: Any, **load: Any) -> ModelRef:
         if name not in known:
             raise UnknownNameError("option of a model that is given by name", name, known)
     if "dtype" in given:
-        given["dtype"] = str(given["dtype"]).removeprefix("torch.")
+        given["dtype"] = require_dtype_name(str(given["dtype"]).removeprefix("torch."))
     if "device" in given:
-        given["device"] = str(given["device"])
+        given["device"] = require_device(str(given["device"]))
     return ModelRef(source, **given)
 
 
@@ -62,7 +69,7 @@ def recorded_model(atlas: Atlas, **load: Any) -> ModelRef:
     refs = [ModelRef.from_json(run.request.get("model", {})) for run in atlas.runs.values()]
     ref = next((ref for ref in reversed(refs) if ref.source is not None), ModelRef(None))
     source = ref.source
-    if source is None or (Path(source).is_absolute() and not Path(source).exists()):
+    if source is None or (Path(source).is_absolute() and not _is_there(Path(source), Path.exists)):
         source, ref = atlas.spec.name, ModelRef(None, revision=atlas.spec.revision)
     kept = {"device_map": ref.device_map, "revision": ref.revision}
     return model_ref(source, **{**kept, **{name: value for name, value in load.items() if value is not None}})
@@ -77,23 +84,34 @@ def named_model(model: Any, atlas: Atlas, **load: Any) -> ModelRef:
     return model_ref(model, **load)
 
 
-def recorded_task(run: Run, *, trust_code: bool = False) -> Task | None:
-    """The task of a run, as the run remembers it, else the built-in one of its name. None if nothing says
-    where it is, or if its file is gone.
+def _is_there(path: Path, look: Callable[[Path], bool]) -> bool:
+    """What `look` finds; False also for a name that no file can have, as one that is too long."""
+    try:
+        return look(path)
+    except (OSError, ValueError):
+        return False
+
+
+def recorded_task(run: Run, name: str | None = None, *, trust_code: bool = False) -> Task | None:
+    """The task of a run (of a contrast, the one of that `name`), as the run remembers it, else the built-in
+    one of its name. None if nothing says where it is, or if its file is gone.
 
     A task that has changed is found all the same: the content hash of its items shows that later.
     """
+    name = run.task if name is None else name
     for data in run.request.get("tasks", ()):
+        if data.get("name") != name:
+            continue
         try:
             task = task_from_json(data, trust_code=trust_code)
         except (KeyError, TypeError, TaskError, UnknownNameError):
             return None
-        if task.name == run.task:
+        if task.name == name:
             if _has_moved(task):
                 return None
             task.require_readable()
             return task
-    return _built_in(run.task)
+    return _built_in(name)
 
 
 def _has_moved(task: Task) -> bool:
@@ -102,8 +120,8 @@ def _has_moved(task: Task) -> bool:
         return False
     if task.spec.kind in ("file", "relation"):
         name = str(task.spec.source[task.spec.kind])
-        return name not in builtin_relations() and not (task.folder / name).is_file()
-    return not task.folder.is_dir()
+        return name not in builtin_relations() and not _is_there(task.folder / name, Path.is_file)
+    return not _is_there(task.folder, Path.is_dir)
 
 
 def absolute_task(task: Task) -> Task:

@@ -142,4 +142,5 @@ def _to_json(relation: Relation) -> dict[str, Any]:
 def _from_json(data: Mapping[str, Any]) -> Relation:
     if "pairs" not in data:
         return load_relation(data["name"])
-    return Relation(**{**data, "pairs": tuple((source, target) for source, target in data["pairs"])})
+    stored = {field.name: data[field.name] for field in fields(Relation) if field.name in data}
+    return Relation(**{**stored, "pairs": tuple((source, target) for source, target in data["pairs"])})

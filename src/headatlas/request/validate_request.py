@@ -22,6 +22,7 @@ __all__ = [
     "compared_methods",
     "curve_name",
     "effect_methods",
+    "gated_names",
     "gated_tasks",
     "has_effects",
     "mapped_dtype",
@@ -38,7 +39,7 @@ _OPEN_DTYPES = ("auto", "fast", "int8", "int4")
 OTHER_CURVES, ALL_CURVES = ("off", "by_chance"), "all"
 _NOT_FOUND = (
     "its file is not known or has moved; give the file that it was mapped from with --task (relation:FILE "
-    "for a relation), and all others that are to be validated."
+    "for a relation){others}."
 )
 
 
@@ -74,8 +75,9 @@ class ValidateRequest:
         trust_code: bool = False,
         load: Mapping[str, Any] | None = None,
     ) -> ValidateRequest:
-        """All gated tasks that can be found if none is given, and all methods; the model as the atlas
-        remembers it, in the dtype of the gates."""
+        """All gated tasks that can be found if none is given; the model as the atlas remembers it, in the
+        dtype of the gates. Methods that are not given: the built-in ones, and those of plugins that the atlas
+        has for one of the tasks."""
         atlas = folder if isinstance(folder, Atlas) else open_atlas(folder)
         for name, value, least, most in (
             ("items", items, 2, 10_000),
@@ -84,13 +86,12 @@ class ValidateRequest:
         ):
             require_whole(name, value, least, most)
         EffectOptions(1, effect_items)
-        given = effect_methods() if methods is None else methods
-        wanted = tuple(METHODS[name].name for name in given if name != "gating")
-        for name in wanted:
-            if METHODS[name].measure is None:
-                raise UnknownNameError("method that gives one number per head", name, effect_methods())
-        chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code)
+        named = None if methods is None else _named_methods(methods)
+        atlas = _of_gating(atlas, tasks)
+        others = ", and all others that are to be validated"
+        chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code, others=others)
         names = [task.name for task in chosen]
+        wanted = _default_methods(atlas, names) if named is None else named
         load = {name: value for name, value in (load or {}).items() if value is not None}
         if model is None or isinstance(model, str | Path):
             if "dtype" not in load:
@@ -157,25 +158,74 @@ def effect_methods() -> list[str]:
     return [name for name, method in METHODS.items() if method.measure is not None]
 
 
+def _named_methods(names: Sequence[str]) -> tuple[str, ...]:
+    """The methods that gating is to be compared with, by their full names."""
+    wanted = tuple(METHODS[name].name for name in names if name != "gating")
+    for name in wanted:
+        if METHODS[name].measure is None:
+            raise UnknownNameError("method that gives one number per head", name, effect_methods())
+    return wanted
+
+
+def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
+    """The built-in methods, and those of plugins that one of the tasks was measured by."""
+    measured = {
+        method
+        for task in tasks
+        for method in atlas.methods(task)
+        if "imported_from" not in atlas.run(task, method).task_facts
+    }
+    return tuple(name for name in effect_methods() if name in METHODS.built_in or name in measured)
+
+
 def curve_name(task: str, part: str) -> str:
     """The note that keeps a curve until all curves of the task are there."""
     return slug(f"curve {task} {part}")
 
 
-def gated_tasks(
+def _of_gating(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> Atlas:
+    """The atlas with the gates of gating alone: the curves of a validation are of those. Refused if `tasks`
+    (all if none) have gates of other methods only."""
+    names = [task.name if isinstance(task, Task) else str(task) for task in tasks]
+    gated = [task for task in atlas.tasks if "gating" in atlas.fitted_methods(task)]
+    others = [task for task in atlas.tasks if task not in gated and (task in names or not (names or gated))]
+    if others:
+        methods = dict.fromkeys(method for task in others for method in atlas.fitted_methods(task))
+        raise AtlasError(
+            f"{', '.join(others)}: fitted by {', '.join(methods)}, and only gates of the method gating are "
+            "validated; map it with --method gating first."
+        )
+    return atlas.fitted_by("gating") if gated else atlas
+
+
+def gated_names(
     atlas: Atlas, tasks: Sequence[str | Path | Task] = (), *, trust_code: bool = False
-) -> tuple[list[Task], tuple[str, ...]]:
-    """The tasks of an atlas that were gated to the end, found again, and the names of those that nothing
-    says where to find; or those of `tasks` alone, all of which must be among them."""
+) -> list[str]:
+    """The names of the tasks of an atlas that were gated to the end, or of those of `tasks`, all of which
+    must be among them."""
     for task in tasks:
         name = task.name if isinstance(task, Task) else str(task)
         if name in atlas.imported and name not in atlas.tasks:
             raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
     if not atlas.tasks:
         raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+    return [
+        task if isinstance(task, str) and task in atlas.tasks else _given_task(atlas, task, trust_code).name
+        for task in tasks or atlas.tasks
+    ]
+
+
+def gated_tasks(
+    atlas: Atlas, tasks: Sequence[str | Path | Task] = (), *, trust_code: bool = False, others: str = ""
+) -> tuple[list[Task], tuple[str, ...]]:
+    """The tasks of `gated_names`, found again, and the names of those that nothing says where to find.
+
+    Tasks that are named must be found; `others` ends the advice on which files to give.
+    """
+    gated_names(atlas, tasks, trust_code=trust_code)
     imported = {name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts}
     if tasks:
-        chosen = [_gated_task(atlas, task, trust_code) for task in tasks]
+        chosen = [_gated_task(atlas, task, trust_code, others) for task in tasks]
         for task in chosen:
             if task.name in imported:
                 raise AtlasError(f"{task.name!r} was imported: there are no items to measure it on.")
@@ -190,19 +240,24 @@ def gated_tasks(
     if not found:
         raise AtlasError(f"{', '.join(sorted(imported))} was imported: there are no items to measure it on.")
     if not chosen:
-        raise RequestError(f"{', '.join(missing)}: {_NOT_FOUND}")
+        raise RequestError(f"{', '.join(missing)}: {_NOT_FOUND.format(others=others)}")
     return chosen, missing
 
 
-def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task:
+def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool, others: str) -> Task:
     """A task of the atlas: by its name there, or as the user finds it."""
     if isinstance(task, str) and task in atlas.tasks:
         if "imported_from" in atlas.run(task).task_facts:
             raise AtlasError(f"{task!r} was imported: there are no items to measure it on.")
         known = recorded_task(atlas.run(task), trust_code=trust_code)
         if known is None:
-            raise RequestError(f"{task}: {_NOT_FOUND}")
+            raise RequestError(f"{task}: {_NOT_FOUND.format(others=others)}")
         return known
+    return _given_task(atlas, task, trust_code)
+
+
+def _given_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task:
+    """A task as the user gives it, which must be one that the atlas has gates for."""
     name = str(task)
     try:
         chosen = distinct_tasks([task], trust_code=trust_code)[0]

@@ -2,7 +2,7 @@
 fsspec knows.
 
     <place>/<name>/base.json            the atlas as it was when a stage began: its files and their hashes
-    <place>/<name>/<unit>.json          an atlas folder of what one unit has made so far, work included
+    <place>/<name>/unit-<hash>.json     an atlas folder of what one step has made so far, work included
     <place>/<name>/<either>/<hash>      the files
 
 A worker fits in a folder of its own machine. What it hands over is that folder as it is at one moment: files
@@ -59,23 +59,23 @@ class Exchange:
     # the driver's side
 
     def publish(self, atlas: Path) -> None:
-        """The atlas as all units of the next stage find it."""
+        """The atlas as all steps of the next stage find it."""
         self._leave(_BASE, {name: _hash(path) for name, path in _files_of(atlas)}, atlas)
 
-    def fetch(self, unit: str, into: Path) -> bool:
-        """What the unit has made; False if that is not there, or not whole."""
+    def fetch(self, step: str, into: Path) -> bool:
+        """What the step has made; False if that is not there, or not whole."""
         with self._reached("read"):
-            listing = self._listing(_folder_of(unit))
+            listing = self._listing(_folder_of(step))
             if listing is None:
                 return False
             try:
-                self._take(_folder_of(unit), listing, into)
+                self._take(_folder_of(step), listing, into)
             except _DamagedError:
                 return False
             return True
 
     def has_parts(self) -> bool:
-        """Has any unit handed something over?"""
+        """Has any step handed something over?"""
         with self._reached("read"):
             self._files.invalidate_cache()
             return bool(self._files.glob(f"{self._root}/unit-*.json"))
@@ -90,8 +90,8 @@ class Exchange:
 
     # the worker's side
 
-    def begin(self, unit: str, folder: Path, needs: Callable[[str], bool]) -> None:
-        """The atlas as it was when the stage began (of it what is needed), and what the unit has made of it
+    def begin(self, step: str, folder: Path, needs: Callable[[str], bool]) -> None:
+        """The atlas as it was when the stage began (of it what is needed), and what the step has made of it
         so far."""
         with self._reached("read"):
             base = self._listing(_BASE)
@@ -101,10 +101,10 @@ class Exchange:
                     "workers reach."
                 )
             base = {name: digest for name, digest in base.items() if name == _ATLAS or needs(name)}
-            part = self._listing(_folder_of(unit)) or {}
+            part = self._listing(_folder_of(step)) or {}
             try:
                 self._take(_BASE, base, folder)
-                self._take(_folder_of(unit), part, folder)
+                self._take(_folder_of(step), part, folder)
             except _DamagedError as error:
                 if error.args[0] == _BASE:
                     raise StoreError(f"what was left at {self.place} is damaged.") from None
@@ -112,13 +112,13 @@ class Exchange:
                 self._take(_BASE, base, folder)
         self._there[_BASE] = dict(base)
 
-    def hand_over(self, unit: str, folder: Path) -> None:
+    def hand_over(self, step: str, folder: Path) -> None:
         """The folder as it is now."""
         base = self._there.get(_BASE, {})
         found = {name: _hash(path) for name, path in _files_of(folder)}
         # atlas.json always: a part is an atlas of its own
         new = {name: digest for name, digest in found.items() if name == _ATLAS or base.get(name) != digest}
-        self._leave(_folder_of(unit), new, folder)
+        self._leave(_folder_of(step), new, folder)
 
     def _leave(self, where: str, listing: dict[str, str], folder: Path) -> None:
         before = self._there.get(where)
@@ -199,5 +199,5 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _folder_of(unit: str) -> str:
-    return f"unit-{sha256(unit.encode()).hexdigest()[:16]}"
+def _folder_of(step: str) -> str:
+    return f"unit-{sha256(step.encode()).hexdigest()[:16]}"

@@ -20,7 +20,8 @@ from headatlas.atlas import (
     clustered_error,
     describe_corruption,
 )
-from headatlas.core import Note, Progress, Update
+from headatlas.core import ExtensionError, HeadatlasError, Note, Progress, Update, first_line
+from headatlas.method.engine.head_effects import HeadEffects, checked_effects
 from headatlas.method.engine.rows import RowTable, Stream, draw
 from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
@@ -79,7 +80,9 @@ class MapJob:
             return effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
         resolved = self.options[name].to_json()
         decides = {key: value for key, value in resolved.items() if key != "seeds"}
-        given = {"preset": "quick", **self.request.given}
+        given = dict(self.request.given)
+        if "preset" in self.method.options.names():
+            given = {"preset": "quick", **given}
         if self.request.max_tokens is not None:
             given["max_tokens"] = self.request.max_tokens
         return enter_run(
@@ -179,7 +182,6 @@ def measure_effects(
 ) -> None:
     """See to it that the effects of a seed are in the store, and the run has a baseline."""
     method = METHODS[run.method]
-    assert method.measure is not None
     _measure_effects_baseline(model, store, run, task)
     if (seed,) in store.keys(EffectMap, run):
         return
@@ -193,8 +195,9 @@ def measure_effects(
             progress(Note(f"{task.name}: {remark}; {describe_corruption(decided)}"))
     title = f"{task.name}: {method.name}" + (f", seed {seed}" if seed else "")
     began = time.monotonic()
-    measured = method.measure(
+    measured = _measured(
         model,
+        method,
         [rows[index] for index in drawn],
         options=options,
         seed=seed,
@@ -208,10 +211,10 @@ def measure_effects(
                 "model does not fit in memory or does not run; expect a larger completeness error"
             )
         )
+    losses = {"nll": measured.plain, "whole": measured.whole}
     facts: dict[str, Any] = {
         "items": measured.rows,
-        "nll": measured.plain,
-        "whole": measured.whole,
+        **{name: float(loss) for name, loss in losses.items() if loss is not None},
         "sum": float(np.nansum(measured.values)),
         **extra.get("decided", {}),
         **measured.facts(),
@@ -223,6 +226,21 @@ def measure_effects(
     store.write(
         EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
+
+
+def _measured(model: Model, method: Method, rows: Sequence[Row], **given: Any) -> HeadEffects:
+    """What the method measures; a mistake of its author is said in one sentence."""
+    assert method.measure is not None
+    try:
+        measured = method.measure(model, rows, **given)
+    except HeadatlasError:
+        raise
+    except Exception as error:
+        if method.name in METHODS.built_in:
+            raise
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise ExtensionError(f"the method {method.name!r} failed ({reason}); --debug shows where.") from error
+    return checked_effects(method.name, measured, model.spec, len(rows))
 
 
 def _measure_effects_baseline(model: Model, store: Store, run: Run, task: Prepared) -> None:

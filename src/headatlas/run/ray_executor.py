@@ -1,4 +1,4 @@
-"""Units of a plan on a Ray cluster, one that is there or one of this machine.
+"""Steps of a plan on a Ray cluster, one that is there or one of this machine.
 
 The driver holds the atlas and no model. Workers leave what they make at the exchange; when a step is done
 the driver takes it over. A worker that is killed takes nothing with it but the time since it last handed
@@ -187,7 +187,7 @@ class _Pool:
         )
 
     def submit(self, steps: deque[Step]) -> Iterator[tuple[Any, Step, Any]]:
-        """Units go to workers that wait for some; as many are started as there is room and work for."""
+        """Steps go to idle workers; as many workers are started as there is room and work for."""
         starting = list(self._starting)
         ready = self.ray.wait(starting, num_returns=len(starting), timeout=0)[0] if starting else []
         for one in ready:

@@ -53,7 +53,7 @@ _LOADED: dict[str, Model] = {}
 
 
 def carry_out(job: WorkerJob, step: Step, tell: Tell) -> dict[str, Any]:
-    """Do the steps of a step. Gives nothing, or the sentence that stands against it."""
+    """Carry out a step. Gives the seconds that it took, or the kind and the text of the error."""
     began = time.monotonic()
     with _own_folder() as folder:
         try:

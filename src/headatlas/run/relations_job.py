@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from headatlas.atlas import Run, ScoreMap, Store, open_atlas
 from headatlas.core import AtlasError, Note, Progress, Update, identity_of
+from headatlas.core.lazy import xr
 from headatlas.method.relation.causal_check import causal_check, questions
 from headatlas.method.relation.in_text import TEMPLATES
 from headatlas.method.relation.salient import salient_operations

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headatlas.atlas import Store, open_atlas
-from headatlas.core import Note, Progress
+from headatlas.atlas import Run, Store, open_atlas
+from headatlas.core import AtlasError, Note, Progress
 from headatlas.method.gating import GatingSettings
 from headatlas.method.method import METHODS
 from headatlas.model import Model
@@ -70,7 +70,7 @@ class ValidateJob:
             atlas = open_atlas(store.root)
             methods = compared_methods(atlas, name, self.request.methods)
             measure_curves(
-                self.model, store, atlas, self.tasks[name], methods, self.request.draws,
+                self.model, store, atlas, self.tasks[name], methods, self.request.only([name]),
                 self.progress, parts,
             )  # fmt: skip
 
@@ -83,7 +83,7 @@ class ValidateJob:
     def _retest(self, store: Store, name: str, letter: str) -> None:
         """Fits on one of two halves of the items, which have no group in common, with seeds of its own."""
         run, task, seeds = store.runs["gating", name], self.tasks[name], self.request.retest
-        settings = GatingSettings.from_json(run.settings["resolved"])
+        settings = _gating_settings(run)
         halves = split_halves(task.rows.train)
         assert settings.batch is not None
         if min(map(len, halves)) < settings.batch:
@@ -101,12 +101,24 @@ class ValidateJob:
             {"given": {"seeds": seeds}, "resolved": {"seeds": seeds, "half": letter}},
             {**decides, "half": letter},
             version=_RETEST_VERSION,
+            request=self.request.only([name]).to_json(),
         )
         (again,) = store.add(again)
         fitter = Fitter(self.model, store, self.progress)
         first = "ab".index(letter) * MOST_RETESTS
         for block in seed_blocks(range(first, first + seeds)):
             fit_block(fitter, METHODS["gating"], again, halves["ab".index(letter)], None, settings, block)
+
+
+def _gating_settings(run: Run) -> GatingSettings:
+    """The settings that a task was gated with."""
+    try:
+        return GatingSettings.from_json(run.settings["resolved"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise AtlasError(
+            f"{run.task!r} cannot be fitted again, because its settings are not in the atlas or damaged "
+            f"({type(error).__name__} {error}); validate it without (--retest 0)."
+        ) from None
 
 
 def split_halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:

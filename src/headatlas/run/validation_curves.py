@@ -15,7 +15,7 @@ from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
 from headatlas.core import Progress, Update, identity_of, ranked
 from headatlas.method.engine.likelihood import evaluate_sets, kept_only
 from headatlas.model import Model
-from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, curve_name
+from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, ValidateRequest, curve_name
 from headatlas.run.prepare import Prepared
 
 __all__ = ["measure_curves", "places_in_order"]
@@ -34,12 +34,12 @@ def measure_curves(
     atlas: Atlas,
     task: Prepared,
     methods: Sequence[str],
-    draws: int,
+    request: ValidateRequest,
     progress: Progress,
     wanted: Collection[str],
 ) -> None:
-    """The `wanted` curves of a task; `ALL_CURVES` puts them together."""
-    name = task.name
+    """The `wanted` curves of a task; `ALL_CURVES` puts them together, with the request."""
+    name, draws = task.name, request.draws
     run, seeds = atlas.run(name), atlas.seeds(name)
     decides = {
         "algorithm": _ALGORITHM,
@@ -95,6 +95,7 @@ def measure_curves(
         "counts": counts,
         "heads": heads,
         "facts": {**decides, "shares": list(SHARES), "off": "zero", "rankings": varied},
+        "request": request.to_json(),
     }
     store.write_note(validation_name(name), arrays, about)
     for part in parts:

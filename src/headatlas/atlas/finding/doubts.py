@@ -323,14 +323,15 @@ def _is_imported(run: Run) -> bool:
 def _update_doubt(run: Run) -> Doubt | None:
     settings = run.settings.get("resolved", {})
     stages = ("free",) if run.method == "contrast" else ("free", "pressed")
-    if not set(stages) <= set(settings):
+    is_known = run.method in ("gating", "contrast")  # how many a method of a plugin needs, nobody knows
+    if not is_known or not set(stages) <= set(settings):
         return None
     updates = {stage: int(settings[stage]["updates"]) for stage in stages}
     few = any(count < LEAST_UPDATES[stage] for stage, count in updates.items())
     return Doubt("updates", updates) if few else None
 
 
-def share_moving(atlas: Atlas, task: str, method: str = "gating") -> float | None:
+def share_moving(atlas: Atlas, task: str, method: str | None = None) -> float | None:
     """The share of gates that moved by more than 0.1 in the last fifth of the updates.
 
     None if the gates were imported or too few of the updates were kept."""
@@ -358,8 +359,12 @@ def made_how(atlas: Atlas, task: str) -> str:
     if {"objective", "free", "pressed", "batch"} <= set(settings):
         updates = " + ".join(str(settings[stage]["updates"]) for stage in ("free", "pressed"))
         how = f"objective {settings['objective']}, {updates} updates, batch {settings['batch']}"
+    elif run.method != "gating" and not _is_imported(run):
+        how = run.about.get("summary", "")
     else:
         how = f"imported from {run.task_facts.get('imported_from', 'elsewhere')}"
+    if run.method != "gating":
+        how = f"{run.about.get('label', run.method)}{': ' if how else ''}{how}"
     alike = summary.correlation.get("facilitation")
     seeds = plural(summary.seeds, "seed") + ("" if alike is None else f" that correlate {alike:.2f}")
     rows = "" if summary.held_out is None else f", {plural(summary.held_out, 'held-out item')}"
@@ -367,7 +372,7 @@ def made_how(atlas: Atlas, task: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def seed_blocks_text(atlas: Atlas, task: str, method: str = "gating") -> str:
+def seed_blocks_text(atlas: Atlas, task: str, method: str | None = None) -> str:
     """Which seeds were fitted together, if that was more than one block in any stage; otherwise empty."""
     gates = atlas.gates(task, method)
     recorded: list[str] = []

@@ -6,7 +6,8 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
+
+from headatlas.core.lazy import xr
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas

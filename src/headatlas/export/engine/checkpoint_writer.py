@@ -26,6 +26,7 @@ from headatlas.core import (
     StoreError,
     first_line,
     staged_folder,
+    without_local_paths,
 )
 from headatlas.export.checkpoint import CheckpointOptions
 from headatlas.export.checkpoint_card import Exported, checkpoint_card
@@ -44,8 +45,9 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
     into place. The weights of a model that the caller loaded are put back."""
     options: CheckpointOptions = request.options
     is_callers = request.model.source is None
-    task, out = request.task, request.out
-    values = choose_gates(atlas, task.name, options.gates, options.hard, options.seed, options.threshold)
+    task, out = request.definition, request.out
+    assert task is not None  # the format needs a model
+    values = choose_gates(atlas, request.task, options.gates, options.hard, options.seed, options.threshold)
     _require_plain(model)
     with model.measuring():
         _require_same_model(atlas, model)
@@ -99,7 +101,7 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
             )
             if not options.force:
                 _require_harmless(exported)
-            _describe(exported, atlas, values, place)
+            _describe(exported, request, atlas, values, place)
     except OSError as error:
         raise StoreError(f"{out} could not be written: {error.strerror or error}") from error
     finally:
@@ -107,11 +109,15 @@ def write_checkpoint(request: ExportRequest, atlas: Atlas, model: Model) -> Expo
     return exported
 
 
-def _describe(exported: Exported, atlas: Atlas, values: np.ndarray, folder: Path) -> None:
-    """Write the card for people and `headatlas.json` for programs."""
+def _describe(
+    exported: Exported, request: ExportRequest, atlas: Atlas, values: np.ndarray, folder: Path
+) -> None:
+    """Write the card for people and `headatlas.json` for programs: checkpoints are published, so it has no
+    local paths."""
     (folder / "README.md").write_text(checkpoint_card(atlas, exported), encoding="utf-8")
     facts = {**exported.to_json(), "path": exported.path.name, "headatlas": __version__}
     facts["model"] = atlas.spec.name
+    facts["request"] = without_local_paths(request.to_json())
     facts["values"] = [[None if np.isnan(gate) else float(gate) for gate in layer] for layer in values]
     (folder / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 

@@ -1,14 +1,15 @@
 """What single heads do to a task: the words and the loop that ablation and mediation share.
 
-An effect is in nats: by how much the mean negative log-likelihood of the targets rises without the head.
-Above zero the head helps the task, below zero it hurts.
+An effect of a built-in method is in nats: by how much the mean negative log-likelihood of the targets rises
+without the head. Above zero the head helps the task, below zero it hurts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headatlas.core import Head
+from headatlas.core import ExtensionError, Head, ModelSpec
 from headatlas.method.engine.likelihood import require_finite, row_nll
 from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
-__all__ = ["Change", "HeadEffects", "HeadsDone", "gates_without", "row_effects", "summed_up"]
+__all__ = [
+    "Change",
+    "HeadEffects",
+    "HeadsDone",
+    "checked_effects",
+    "gates_without",
+    "row_effects",
+    "summed_up",
+]
 
 #: what is done to one head, or (None) to all of them, while a pass runs
 Change = Callable[[Head | None], AbstractContextManager[None]]
@@ -36,8 +45,10 @@ class HeadEffects:
     """`values`, the mean over the rows, and `errors`, its standard error; NaN: no head there. `per_row` are
     the effects that they are the mean of.
 
-    `plain` is the loss of the rows as they are (in mediation, corrupted). `whole`: of ablation the effect of
-    replacing all heads at once, of attribution that of shutting all, of mediation that of the corruption.
+    A method that measures no loss leaves out `plain` and `whole`. `plain` is the loss of the rows as they are
+    (in mediation, corrupted). `whole`: of ablation the effect of replacing all heads at once, of attribution
+    that of shutting all, of mediation that of the corruption.
+
     Integrated gradients also have `points`, the mean number of points per row; `dtype`, in which the path was
     measured; and `expected_error`, that of their sum over all heads as a share of `whole`, from the errors of
     single intervals of the path.
@@ -46,14 +57,15 @@ class HeadEffects:
     values: Float[np.ndarray, "layer head"]
     errors: Float[np.ndarray, "layer head"]
     per_row: Float[np.ndarray, "row layer head"]
-    plain: float
-    whole: float
+    plain: float | None = None
+    whole: float | None = None
     points: float | None = None
     dtype: str | None = None
     expected_error: float | None = None
 
     @property
     def rows(self) -> int:
+        """How many rows were measured."""
         return len(self.per_row)
 
     def facts(self) -> dict[str, Any]:
@@ -68,11 +80,54 @@ class HeadEffects:
         }
 
     @property
-    def completeness_error(self) -> float:
+    def completeness_error(self) -> float | None:
         """How far the effects of all heads are from summing to `whole`, as a share of it. Exact integrated
-        gradients sum to it."""
+        gradients sum to it. None without `whole`."""
+        if self.whole is None:
+            return None
         gap = abs(float(np.nansum(self.values, dtype=np.float64)) - self.whole)
         return gap / max(abs(self.whole), float(np.finfo(np.float32).tiny))
+
+
+def checked_effects(method: str, measured: Any, spec: ModelSpec, rows: int) -> HeadEffects:
+    """What `method` measured on so many rows, in single precision; refused if an atlas could not hold it."""
+    owner = f"the method {method!r}"
+    if not isinstance(measured, HeadEffects):
+        returned = "None" if measured is None else f"a value of type {type(measured).__name__}"
+        raise ExtensionError(f"{owner} returned {returned}, not HeadEffects.")
+    layers, heads = spec.shape
+    has_head = np.arange(heads) < np.array(spec.heads)[:, None]
+    arrays: dict[str, Any] = {}
+    for name, shape, axes in (
+        ("values", (layers, heads), "[layer, head]"),
+        ("errors", (layers, heads), "[layer, head]"),
+        ("per_row", (rows, layers, heads), "[row, layer, head]"),
+    ):
+        array = getattr(measured, name)
+        if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+            kind = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise ExtensionError(f"{owner} returned {kind} as {name}, not a NumPy array of floats.")
+        if array.shape != shape:
+            raise ExtensionError(
+                f"{owner} returned {name} of shape {list(array.shape)}; {axes} is {list(shape)} here."
+            )
+        with np.errstate(over="ignore"):
+            arrays[name] = single = array.astype(np.float32, copy=False)
+        is_number = np.isfinite(single)
+        if name == "errors":
+            is_number |= np.isnan(single)  # one row alone has no standard error
+        wrong = np.argwhere(~np.where(has_head, is_number, np.isnan(single)))
+        if len(wrong):
+            *_, layer, head = wrong[0]
+            expected = "a finite number" if has_head[layer, head] else "NaN: the model has no head there"
+            raise ExtensionError(
+                f"{owner} returned {array[tuple(wrong[0])]} in {name} for L{layer}H{head}, not {expected}."
+            )
+    for name in ("plain", "whole"):
+        value = getattr(measured, name)
+        if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
+            raise ExtensionError(f"{owner} returned {value!r:.60} as {name}, not a finite number or None.")
+    return replace(measured, **arrays)
 
 
 def gates_without(model: Model, *heads: Head) -> Float[Tensor, "layer head"]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import torch
-import xarray as xr
 
 from headatlas.core import Head, RequestError, ranked
+from headatlas.core.lazy import xr
 from headatlas.method.engine.head_effects import gates_without
 from headatlas.method.engine.likelihood import require_finite
 from headatlas.method.engine.memory import with_room

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 
 from headatlas.core import DIRECTIONS, UnknownNameError
+from headatlas.core.lazy import xr
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads

@@ -28,7 +28,7 @@ class Written:
 
 
 def write(request: Any, atlas: Any, model: None) -> Written:
-    needed = atlas.always(request.task.name)["facilitation"].values >= request.options.threshold
+    needed = atlas.always(request.task)["facilitation"].values >= request.options.threshold
     heads = [str(head) for head in atlas.spec if needed[head.layer, head.head]]
     request.out.write_text("".join(f"{head}\n" for head in heads), encoding="utf-8")
     return Written(request.out, heads)

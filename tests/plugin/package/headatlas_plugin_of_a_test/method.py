@@ -29,7 +29,7 @@ def output_norm(model: Any, rows: Any, *, options: NormOptions, seed: int, progr
             norms[number, layer, :count] = by_head.norm(p=options.power, dim=-1).mean(0).cpu().numpy()
         progress(number + 1, len(rows))
     mean, error = norms.mean(0), norms.std(0) / np.sqrt(len(rows))
-    return HeadEffects(mean, error, norms, plain=0.0, whole=float(np.nansum(mean)))
+    return HeadEffects(mean, error, norms)
 
 
 PROVIDES = [
