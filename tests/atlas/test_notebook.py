@@ -10,7 +10,7 @@ from headatlas.atlas import HeadCard
 from headatlas.atlas.head_card import RelationOfHead, SalientToken, TaskOfHead
 from headatlas.core import Head
 from headatlas.figure import plot_agreement
-from support.atlases import atlas_of, spec_of
+from support.atlases import atlas_of, spec_of, without_fits
 
 EVIL = "<script>alert(1)</script>&"
 
@@ -39,7 +39,7 @@ def test_a_large_and_an_empty_one():
     single = atlas_of({"sums": {0: (large[:1, :1], large[:1, :1])}})
     assert ": 1 head in 1 layer<" in single._repr_html_()
     empty = atlas_of({"sums": {0: (large[:2, :2], large[:2, :2])}})
-    empty._fits.clear()
+    empty = without_fits(empty, (0, "retain"), (0, "remove"))
     assert "nothing is finished yet" in empty._repr_html_()
 
 
