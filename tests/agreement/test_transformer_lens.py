@@ -16,6 +16,8 @@ from transformer_lens.pretrained.weight_conversions import (
 )
 
 from headatlas import gates, load_model
+from headatlas.method.engine.ablate import ablate
+from headatlas.task import Row
 from support.tiny import build_tiny, sample_ids
 
 pytestmark = pytest.mark.slow
@@ -154,3 +156,69 @@ def test_gated_logits(both):
     with torch.no_grad():
         theirs = lens.run_with_hooks(ids, fwd_hooks=[(lambda name: name.endswith("hook_z"), scale)])
     close(gated, theirs)
+
+
+def test_attention_patterns(both):
+    """`Model.patterns` against `hook_pattern`."""
+    ours, lens = both
+    ids = sample_ids(batch=2, length=7)
+    with torch.no_grad():
+        _, cache = lens.run_with_cache(ids)
+    patterns = ours.patterns(ids)
+    for layer in range(3):
+        close(torch.from_numpy(patterns.sel(layer=layer).values), cache["pattern", layer])
+
+
+def test_labelled_head_outputs(both):
+    """`Model.head_outputs` against `hook_z`."""
+    ours, lens = both
+    ids = sample_ids(batch=2, length=7)
+    with torch.no_grad():
+        _, cache = lens.run_with_cache(ids)
+    outputs = ours.head_outputs(ids)
+    for layer in range(3):
+        close(torch.from_numpy(outputs.sel(layer=layer).values), cache["z", layer])
+
+
+def test_logit_attribution(both):
+    """The direct contributions of all heads, with the final norm as it is at that position."""
+    ours, lens = both
+    ids = sample_ids(batch=1, length=7)
+    lens.set_use_attn_result(True)
+    with torch.no_grad():
+        _, cache = lens.run_with_cache(ids)
+        results = torch.stack([cache["result", layer][0, -1] for layer in range(3)])  # [layer, head, hidden]
+    scaled = results - results.mean(-1, keepdim=True) if lens.cfg.normalization_type == "LN" else results
+    scaled = scaled / cache["ln_final.hook_scale"][0, -1]
+    weight = lens.ln_final.w.detach()
+    direction = (lens.W_U[:, 5] - lens.W_U[:, 9]).detach()
+    expected = (scaled * weight) @ direction
+    found = ours.logit_attribution(ids, 5, 9).sel(component=[str(head) for head in ours.spec])
+    close(torch.from_numpy(found.values).float().reshape(3, 4), expected)
+
+
+def test_mean_ablation(both):
+    """The effects of `ablate-mean`: their loss with `hook_z` of a head set to its mean over all tokens."""
+    ours, lens = both
+    ids = sample_ids(batch=6, length=8, seed=5)
+    rows = [Row(tuple(row), 6) for row in ids.tolist()]
+    effects = ablate(ours, rows, "mean").values
+
+    def loss(hooks):
+        with torch.no_grad():
+            logits = lens.run_with_hooks(ids, fwd_hooks=hooks)
+        log_probabilities = logits[:, 5:7].log_softmax(-1)
+        return float(-log_probabilities.gather(-1, ids[:, 6:8, None]).mean())
+
+    with torch.no_grad():
+        _, cache = lens.run_with_cache(ids)
+    plain = loss([])
+    for head in ours.spec:
+        mean = cache["z", head.layer][:, :, head.head].mean((0, 1))
+
+        def replace(z, hook, head=head, mean=mean):
+            z[:, :, head.head] = mean
+            return z
+
+        changed = loss([(f"blocks.{head.layer}.attn.hook_z", replace)])
+        assert effects[head.layer, head.head] == pytest.approx(changed - plain, abs=2e-5)

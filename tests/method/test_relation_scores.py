@@ -441,3 +441,25 @@ def test_what_is_no_model_is_one_sentence(tmp_path):
     for given in (tmp_path, build_tiny("llama"), None):
         with pytest.raises(RequestError, match="is not a Model; give what load_model returns"):
             relation_scores(given, "plural")
+
+
+def test_folded_norms_are_the_published_scores_of_an_equal_model():
+    """Moving the weights of the final norm into the unembedding changes no logit: there the two agree."""
+    hf = build_tiny("llama", tie_word_embeddings=False)
+    with torch.no_grad():
+        hf.model.norm.weight.copy_(torch.linspace(0.1, 3, len(hf.model.norm.weight)))
+    moved = copy.deepcopy(hf)
+    with torch.no_grad():
+        moved.lm_head.weight.mul_(hf.model.norm.weight)
+        moved.model.norm.weight.fill_(1)
+    relation = relation_of("pairs", random_pairs(60))
+    folded, published, equal = (
+        relation_scores(
+            load_model(part, tokenizer=words(), check=False), relation, source="embedding", k=5, norms=norms
+        )
+        for part, norms in ((hf, "folded"), (hf, "published"), (moved, "published"))
+    )
+    np.testing.assert_array_equal(folded.values, equal.values)
+    assert not np.array_equal(folded.values, published.values) and folded.norms == "folded"
+    with pytest.raises(UnknownNameError, match="folded"):
+        relation_scores(load_model(hf, tokenizer=words(), check=False), relation, norms="fold")

@@ -4,7 +4,8 @@ A head maps a source token s to the vocabulary by x_s · W_V · W_O · W_U, wher
 in layer 0 and above it the first MLP's output for the token (or the embedding throughout: `source`). Its
 score for a relation is the share of pairs (s, t) with t among the top k of that row: it promotes; among the
 bottom k: it suppresses. No norms, no biases, no positions; where a norm stands between W_O and the stream,
-it counts (`Model.norm_after`), but for its scale, which changes no order.
+it counts (`Model.norm_after`), but for its scale, which changes no order. With `norms="folded"` the weights
+of the final norm count likewise.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from headatlas.core import DIRECTIONS, Head, RequestError
+from headatlas.core import DIRECTIONS, Head, RequestError, UnknownNameError
 from headatlas.method.relation.top_k import TopK, Vocabulary, full_precision
 from headatlas.model import SOURCES, Model
+from headatlas.model.labels import NORMS
 from headatlas.model.linear import exact
 from headatlas.task import PairTokens, Relation, RelationTokens, distinct_relations, relation_tokens
 
@@ -69,8 +71,10 @@ def choose_k(relation: RelationTokens, vocabulary: int, asked: int | Mapping[str
 class Writer:
     """Asks of many heads whether what they write has certain tokens on top."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, norms: str = "published") -> None:
+        if norms not in NORMS:
+            raise UnknownNameError("norms", norms, NORMS)
+        self.model, self.norms = model, norms
         unembedding = model.unembedding()
         # what has no double precision cannot be exact: there the work is done on the CPU
         self.vocabulary = Vocabulary.of(
@@ -81,7 +85,8 @@ class Writer:
         """What the head writes into the stream, in double precision."""
         output = exact(self.model.output_weight(layer, head))
         norm = self.model.norm_after(layer)
-        return output if norm is None else norm(output)
+        output = output if norm is None else norm(output)
+        return self.model.final_norm()(output) if self.norms == "folded" else output
 
     def scores(
         self,

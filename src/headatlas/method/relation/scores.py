@@ -35,6 +35,7 @@ def relation_scores(
     *,
     k: int | Mapping[str, int] | None = None,
     source: str = "auto",
+    norms: str = "published",
     told: Told | None = None,
 ) -> xr.DataArray:
     """[relation, direction, layer, head]: the share of a relation's pairs that a head implements.
@@ -42,7 +43,8 @@ def relation_scores(
     Relations are names, files or `Relation`s; all built-in ones if none is given. `k` for all or by name;
     by default 1 for copying and 10 for others, 3 and 25 in vocabularies above 100,000 tokens. `source` says
     what a token brings to heads above layer 0: "first_mlp" (as published), "embedding", or "auto": the one
-    that agrees better with what the heads do in texts, on a sample.
+    that agrees better with what the heads do in texts, on a sample. `norms="published"` ignores the final
+    norm, as MAPS does; "folded" multiplies by its weights, which is nearer to what the model computes.
 
     Coordinates along `relation`: `category`, `k`, `kind` (see `KINDS_OF_SCORE`), `pairs` (those the share is
     of), `single` (pairs of one token each), `listed`. A relation with fewer than 30 pairs of single tokens is
@@ -55,7 +57,8 @@ def relation_scores(
     found = relations_for(model, relations)
     _require_names(k, found)
     with model.measuring():
-        return scores_from_weights(Writer(model), found, k, source, told)
+        scores = scores_from_weights(Writer(model, norms), found, k, source, told)
+    return scores.assign_attrs(norms=norms)
 
 
 def scores_from_weights(
