@@ -205,12 +205,12 @@ export function contrasted({ atlas, state }: View, contrast: Contrast): Shown {
 /** Beyond the strongest 2 % of the heads the colour no longer grows. */
 function ofEffect(atlas: Atlas, effect: Effect): Shown {
   const title = `${effect.task}: ${methodWords(effect)}`;
-  return signed(atlas, effect.values, title, "nats of loss; above 0 the task wants the head", 3, " nats", effect.imported ? NOT_IMPORTED : NOT_MEASURED);
+  return signed(atlas, effect.values, title, `nats of loss; above 0 the task wants the head${effect.uneven ? `; ${effect.uneven}` : ""}`, 3, " nats", effect.imported ? NOT_IMPORTED : NOT_MEASURED);
 }
 
 /** A score under its own name, in a unit that only its author knows. */
 export function ofImported(atlas: Atlas, score: Imported): Shown {
-  const note = `imported from ${score.from}, not measured here${seedWords(score.seeds)}`;
+  const note = `imported from ${score.from}, not measured here${seedWords(score)}`;
   return signed(atlas, score.values, `${score.title} (imported)`, note, 3, "", NOT_IMPORTED);
 }
 

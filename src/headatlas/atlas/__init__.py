@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         relations_of_one_origin,
         seeds_given,
         uneven_seeds,
+        uneven_words,
     )
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
@@ -134,6 +135,7 @@ __all__ = [
     "summarize_import",
     "summarize_relations",
     "uneven_seeds",
+    "uneven_words",
     "unpack_atlas",
     "upload_atlas",
     "validation_doubts",
@@ -222,6 +224,7 @@ __getattr__, __dir__ = lazy_exports(
         "summarize_contrast": "headatlas.atlas.contrasts",
         "summarize_relations": "headatlas.atlas.relation_summary",
         "uneven_seeds": "headatlas.atlas.imported",
+        "uneven_words": "headatlas.atlas.imported",
         "unpack_atlas": "headatlas.atlas.share",
         "upload_atlas": "headatlas.atlas.share",
         "validation_doubts": "headatlas.atlas.finding.doubts",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, uneven_words
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.score_map import heat_maps
@@ -118,6 +118,8 @@ def imported_note(scores: xr.DataArray) -> list[str]:
     ]
     lost = given["relation"].values[~given["seeds_kept"].values].tolist()
     note = [f"An older version imported {', '.join(lost)}: the single seeds were not kept."] if lost else []
+    counts = zip(*(given[key].values.tolist() for key in ("relation", "uneven", "seeds")), strict=True)
+    note += [f"{name}: {uneven_words(uneven, seeds)}." for name, uneven, seeds in counts if uneven]
     return [f"Imported, not measured here: {', '.join(parts)}.", *note]
 
 
