@@ -34,7 +34,7 @@ from headatlas.atlas.statistics import (
     shuffled_correlation,
     tail_p,
 )
-from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
+from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked, require_share
 
 __all__ = ["BINS", "Comparison", "compare_atlases", "depth_profile", "shared_tasks"]
 
@@ -116,6 +116,7 @@ def compare_atlases(
     one: Atlas, other: Atlas, task: str, other_task: str | None = None, threshold: float = THRESHOLD
 ) -> Comparison:
     """One task of each."""
+    threshold = require_share("threshold", threshold)
     there = other_task or task
     by_heads = one.spec.heads == other.spec.heads
     atlases, tasks = (one, other), (task, there)
