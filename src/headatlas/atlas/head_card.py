@@ -11,7 +11,16 @@ import numpy as np
 from headatlas.atlas.contrasts import contrasts_of
 from headatlas.atlas.finding.doubts import effect_doubts
 from headatlas.atlas.imported import imported_effects, mean_of_seeds, seeds_given
-from headatlas.core import DIRECTIONS, IMPLEMENTS, IMPORTED, NOT_IMPORTED, THRESHOLD, Head, relation_words
+from headatlas.core import (
+    DIRECTIONS,
+    IMPLEMENTS,
+    IMPORTED,
+    NOT_IMPORTED,
+    THRESHOLD,
+    Head,
+    is_printable,
+    relation_words,
+)
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -166,7 +175,7 @@ def _most_common(salient: Sequence[SalientToken]) -> tuple[str, str]:
 
 def _word(token: str) -> str:
     word = token.strip()
-    return word if word.isprintable() else ""
+    return word if is_printable(word) else ""
 
 
 def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterator[HeadCard]:

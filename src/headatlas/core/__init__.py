@@ -34,6 +34,7 @@ from headatlas.core.progress import (
 from headatlas.core.text import (
     escape_unprintable,
     first_line,
+    is_printable,
     parse_json,
     plural,
     relation_words,
@@ -77,6 +78,7 @@ __all__ = [
     "escape_unprintable",
     "first_line",
     "identity_of",
+    "is_printable",
     "method_named",
     "parse_json",
     "plural",
