@@ -73,7 +73,7 @@ def _comparisons(atlases: Sequence[Atlas]) -> list[dict[str, Any]]:
     first, second = atlases
     compared = [compare_atlases(first, second, task) for task in first.tasks if task in second.tasks]
     return [
-        {"task": title_of(one.tasks[0]), "verdict": one.verdict, "shared": list(one.shared)}
+        {"task": title_of(one.tasks[0]), "verdict": one.verdict, "shared": [*one.shared, *one.perhaps_shared]}
         for one in compared
     ]
 
