@@ -26,6 +26,7 @@ from headatlas.atlas.effect_summary import COMPLETE
 from headatlas.atlas.finding.doubts import LEAST_SEEDS, LEAST_UPDATES, Doubt, chance_doubt
 from headatlas.figure import plot_agreement, plot_sufficiency
 from headatlas.method.gating import PRESETS
+from headatlas.page.payload import payload_of
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery" / "atlas.zip"
@@ -243,6 +244,27 @@ def test_gates_that_still_move():
     assert keys(atlas) == ["moving"] and "100 % of gates" in doubts(atlas, "sums")[0].text
 
 
+@pytest.mark.parametrize(
+    ("groups", "targets", "reason"),
+    [
+        ([0, 0, 0], 3, "all held-out items are of one group; add groups to the task"),
+        ([0, 1, 2], 1, "all held-out items have the same target; add items with other targets"),
+        ([0, 1, 2], 2, "the targets of other held-out items do not fit behind the prompts of two groups"),
+    ],
+)
+def test_chance_that_cannot_be_judged_is_a_doubt(groups, targets, reason):
+    baseline = {"nll": 5.0, "accuracy": 0.0, "rows": 100, "groups": groups, "targets": targets}
+    doubt = chance_doubt(baseline)
+    assert doubt.key == "chance-unknown" and doubt.brief == "chance cannot be judged"
+    assert doubt.text.startswith(f"whether the model is better than chance cannot be judged: {reason}")
+    side = chance_doubt({f"forget_{name}": value for name, value in baseline.items()}, "forget")
+    assert side.text == f"task to forget: {doubt.text}"
+    atlas = settled(baseline=baseline)
+    assert keys(atlas)[0] == "chance-unknown"
+    (page,) = payload_of([atlas])["atlases"]
+    assert doubt.text in page["tasks"][0]["doubts"] and doubt.text in atlas.report().markdown()
+
+
 def test_chance_is_judged_from_the_stored_baseline():
     assert chance_doubt(AT_CHANCE).key == "chance"
     assert chance_doubt({**AT_CHANCE, "gain": 0.3}) is None
@@ -250,6 +272,7 @@ def test_chance_is_judged_from_the_stored_baseline():
     few = {**AT_CHANCE, "groups": [0, 1, 1, 2], "gain": 4 * error}
     assert chance_doubt(few).key == "chance" and chance_doubt({**few, "gain": 4.5 * error}) is None
     assert chance_doubt({"nll": 5.0, "accuracy": 0.0}) is None  # an atlas that does not say
+    assert chance_doubt({}, "retain") is None
     page = settled(baseline=AT_CHANCE).report().markdown()
     assert "the model is not clearly better than chance here: baseline NLL 5.00" in page
 

@@ -21,7 +21,14 @@ from headatlas.atlas import (
 )
 from headatlas.atlas.table import write_table
 from headatlas.core import UnknownNameError
-from headatlas.figure import plot_agreement, plot_categories, plot_effects, plot_imported, save_figure
+from headatlas.figure import (
+    plot_agreement,
+    plot_categories,
+    plot_effects,
+    plot_imported,
+    plot_relations,
+    save_figure,
+)
 from headatlas.page import write_page
 from headatlas.page.notebook import atlas_html, card_html
 from headatlas.page.payload import payload_of
@@ -524,8 +531,25 @@ def test_heads_without_all_seeds_are_counted(tmp_path):
     assert "| relation a | the table | 2; 1 head has fewer than all 2 seeds |" in text
     assert atlas.relation_scores()["uneven"].values.tolist() == [1, 0]
     assert "sums: 3 heads have fewer than all 2 seeds." in caption_of(plot_imported(atlas))
+    assert "a: 1 head has fewer than all 2 seeds." in caption_of(plot_relations(atlas))
+    assert "sums, mediate: 3 heads have fewer than all 2 seeds." in caption_of(plot_effects(atlas))
+    (page,) = payload_of([atlas])["atlases"]
+    assert [one["uneven"] for one in page["relations"]] == ["1 head has fewer than all 2 seeds", ""]
+    assert {one["uneven"] for one in (*page["imported"], *page["effects"])} == {
+        "3 heads have fewer than all 2 seeds"
+    }
     even = import_table(task_lines()[0], tmp_path / "even")
     assert "fewer than all" not in even.report().markdown() + caption_of(plot_imported(even))
+
+
+def test_a_card_counts_the_seeds_that_name_its_head(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("task,seed,layer,head,score\nind,0,0,0,1\nind,0,0,1,2\nind,1,0,0,3\n")
+    atlas = import_table(table, tmp_path / "atlas")
+    cards = [atlas.card(name).imported[0] for name in ("L0H0", "L0H1")]
+    assert [(one.score, one.seeds) for one in cards] == [(2, 2), (2, 1)]
+    table.write_text("task,layer,head,score\nind,0,0,1\n")
+    assert import_table(table, tmp_path / "none").card("L0H0").imported[0].seeds == 0
 
 
 @pytest.mark.parametrize(("shape", "words"), [({"layers": 7}, "layers is 7"), ({"heads": 9}, "heads is 9")])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headatlas import Atlas, RequestError, UnknownNameError
+from headatlas import Atlas, RequestError, UnknownNameError, compare_atlases
 from headatlas.atlas import EffectMap, Run
-from headatlas.atlas.finding import TOPICS, Finding
+from headatlas.atlas.agreement import shares, summarise
+from headatlas.atlas.finding import TOPICS, Finding, find
 from headatlas.atlas.selection import choose_gates, heads_by_role, heads_off
+from headatlas.atlas.stability import by_seeds, half_overlap, retest
 from support.atlases import atlas_of, contrast_atlas, spec_of
 
 #: G+ and G- of two seeds: L0H0 facilitates, L0H1 and L1H0 interfere, L1H1 does so in the first seed only
@@ -32,6 +34,31 @@ def test_heads_are_selected_by_role_or_name():
         heads_by_role(atlas, "t", "helpful")
     with pytest.raises(RequestError, match="threshold"):
         heads_by_role(atlas, "t", "interfering", threshold=2)
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), -3, 0, 2, "x", None])
+def test_every_threshold_is_checked(threshold):
+    atlas, other = atlas_of({"t": SEEDS}, spec_of(2, 2)), atlas_of({"t": SEEDS}, spec_of(2, 1))
+    scores = atlas.scores("t")
+    for call in (
+        lambda: atlas.roles("t", threshold),
+        lambda: atlas.distribution("t", threshold),
+        lambda: atlas.summary("t", threshold),
+        lambda: atlas.stability("t", threshold),
+        lambda: atlas.findings(threshold),
+        lambda: find(Atlas(spec_of(2, 2), [], []), threshold),
+        lambda: by_seeds(scores, threshold),
+        lambda: half_overlap(scores, threshold),
+        lambda: retest(scores, scores, threshold),
+        lambda: shares(scores.isel(seed=0), threshold),
+        lambda: summarise("t", scores, threshold=threshold),
+        lambda: compare_atlases(atlas, other, "t", threshold=threshold),
+    ):
+        with pytest.raises(RequestError, match=r"threshold is .*; allowed are numbers above 0 and up to 1"):
+            call()
+    if threshold is not None:
+        with pytest.raises(RequestError, match=r"hard is .*; allowed are numbers above 0 and up to 1"):
+            choose_gates(atlas, "t", "retain", hard=threshold)
 
 
 def test_a_hole_has_no_gate():

@@ -44,6 +44,16 @@ def test_the_table(hybrid):
     assert "\x1b[" not in result.stdout  # no colours into a pipe
 
 
+@pytest.mark.parametrize("width", [20, 40, 50, 60])
+def test_the_table_is_not_cut(hybrid, width):
+    def table(columns):
+        lines = invoke("check", hybrid, COLUMNS=str(columns)).stdout.splitlines()
+        (first,) = [number for number, line in enumerate(lines) if line.split()[:2] == ["layer", "heads"]]
+        return [line.split() for line in lines[first : first + 4]]
+
+    assert table(width) == table(1000)
+
+
 def test_colours_on_a_terminal(hybrid):
     result = invoke("check", hybrid, FORCE_COLOR="1", TERM="xterm-256color")
     assert "\x1b[32m" in result.stdout  # a green deviation

@@ -261,6 +261,7 @@ def test_no_row_fits_and_too_few_rows(tiny, task, tmp_path):
         (["--method", "magic"], ["no method named 'magic'", "gating"]),
         (["--items", "5"], ["'items' is not an option of gating; it has preset, seeds,"]),
         (["--option", "speed=3"], ["'speed' is not an option of gating"]),
+        (["--option", "k=3", "--option", "k=4"], ["--option k is given more than once"]),
         (["--option", "speed"], ["--option 'speed' is not NAME=VALUE"]),
     ],
 )

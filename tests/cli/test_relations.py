@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from io import StringIO
 
 import numpy as np
@@ -12,7 +13,10 @@ from rich.console import Console
 
 from headatlas import open_atlas
 from headatlas.atlas import Atlas, Run, ScoreMap
+from headatlas.atlas.head_card import HeadCard, SalientToken
+from headatlas.cli.head import _show as show_card
 from headatlas.cli.relations import show_summaries
+from headatlas.core import Head
 from support.atlases import spec_of
 from support.cli import assert_refused, invoke
 
@@ -100,6 +104,22 @@ def test_a_card(atlas):
     card = json.loads(invoke("head", folder, "L1H2", "--json").stdout)
     assert card["head"] == "L1H2" and len(card["salient"]) == 15 and len(card["salient"][0]["mapped"]) == 5
     assert {one["direction"] for one in card["relations"]} == {"promote", "suppress"}
+
+
+@pytest.mark.parametrize("width", [20, 24, 40, 80])
+def test_a_card_has_all_its_tokens_at_every_width(width):
+    tokens = (
+        SalientToken(" Paris", 2.5, (" France", " Lyon")),
+        SalientToken("an unusually long token", 1.5, ("長い長い長い", "x")),
+    )
+    console = Console(file=StringIO(), width=width, soft_wrap=True, highlight=False)
+    show_card(console, HeadCard(Head(0, 0), "tiny", salient=tokens))
+    text = console.file.getvalue()
+    assert "2.50" in text and "1.50" in text and "…" not in text
+    shown = Counter("".join(text.split()))  # a cell may go on in the next line
+    for token in tokens:
+        assert Counter("".join("".join(map(repr, (token.token, *token.mapped))).split())) <= shown
+    assert "amplifies" in text and "into" in text and "by" in text
 
 
 def test_wrong_requests(atlas, tiny, lists, tmp_path):

@@ -15,12 +15,23 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from headatlas import AtlasError, HeadatlasError, TaskError, load_task, open_atlas
+from headatlas import (
+    AtlasError,
+    HeadatlasError,
+    ModelSourceError,
+    RequestError,
+    TaskError,
+    load_model,
+    load_task,
+    open_atlas,
+)
 from headatlas.atlas import Run, ScoreMap, Store, atlases_in, import_table, reading_words, unpack_atlas
 from headatlas.atlas.store import is_sound_file
 from headatlas.core import escape_unprintable, parse_json
 from support.atlases import contrast_atlas, spec_of
+from support.planted import word_tokenizer
 from support.small_run import small_model, small_run, write_task
+from support.tiny import build_tiny
 
 ROOT = Path(__file__).parents[2]
 DEEP = 100_000
@@ -82,6 +93,42 @@ def test_names_that_are_not_printable_are_refused(folder, tmp_path, odd, where):
     with pytest.raises(AtlasError, match="printable characters only") as refused:
         open_atlas(tmp_path)
     assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000"])
+def test_every_kind_of_space_is_printable(folder, tmp_path, space):
+    data = json.loads((folder / "atlas.json").read_text())
+    data["model"]["name"] = f"tiny{space}llama"
+    (tmp_path / "atlas.json").write_text(json.dumps(data))
+    assert open_atlas(tmp_path).spec.name == f"tiny{space}llama"
+    assert escape_unprintable(f"a{space}b\x1b\u2028") == f"a{space}b\\x1b\\u2028"
+    assert str(HeadatlasError(f"10{space}heads")) == f"10{space}heads"
+
+
+def test_the_name_of_a_table_is_checked_before_it_is_read(tmp_path, monkeypatch):
+    file = tmp_path / "a\u202eb.csv"
+    file.write_text("task,layer,head,score\nmine,0,0,1\n")
+    monkeypatch.setattr("headatlas.atlas.score_table._from_csv", None)
+    with pytest.raises(RequestError, match=r"file name 'a\\u202eb.csv' holds control or invisible"):
+        import_table(file, tmp_path / "atlas")
+    lines = pd.DataFrame({"task": ["mine"], "layer": [0], "head": [0], "score": [1.0]})
+    with pytest.raises(RequestError, match=r"model is .*; a name has printable characters only"):
+        import_table(lines, tmp_path / "atlas", model="a\x1b[2J")
+
+
+def test_the_name_of_a_model_is_checked_before_it_is_read(tmp_path, monkeypatch):
+    odd = tmp_path / "a\u202eb"
+    model = build_tiny("llama")
+    model.save_pretrained(odd)
+    with monkeypatch.context() as patch:
+        patch.setattr("headatlas.model.load._read", None)
+        with pytest.raises(
+            ModelSourceError, match="holds control or invisible characters; rename its folder"
+        ):
+            load_model(odd)
+    model.config.name_or_path = "a\x1b[2J"
+    with pytest.raises(ModelSourceError, match="name_or_path"):
+        load_model(model, tokenizer=word_tokenizer(100), check=False)
 
 
 def test_names_that_are_not_printable_are_not_written(tmp_path):

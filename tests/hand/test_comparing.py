@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
+from rich.console import Console
 from scipy import stats
 
 from headatlas import AtlasError, RequestError, UnknownNameError
 from headatlas.atlas import BINS, compare_atlases, shared_tasks
 from headatlas.atlas.comparison import depth_profile
+from headatlas.cli.compare import _show as show_comparison
 from headatlas.figure import plot_comparison
+from headatlas.page import payload_of
 from support.atlases import atlas_of, spec_of
 
 
@@ -242,6 +247,37 @@ def test_what_two_atlases_share_is_said():
     assert compare_atlases(one, other, "sums").shared == (
         "both hold the same fits of 1 seed: agreement says nothing",
     )
+
+
+def test_items_that_two_atlases_may_share_are_said():
+    """A subset has another hash than its set, so a difference of hashes does not exclude shared items."""
+    one, other = (roles_atlas((seed,)) for seed in (1, 2))
+    unknown = "whether the two share items is not known"
+
+    def notes(first, second):
+        with_run(one, task_facts=first)
+        with_run(other, task_facts=second)
+        found = compare_atlases(one, other, "sums")
+        assert found.shared == () or first == second
+        return found.perhaps_shared
+
+    whole = {"content_hash": "abc", "spec": {"source": {"file": "sums.csv"}}}
+    part = {**whole, "content_hash": "def"}
+    assert notes(whole, part) == (f"the two files named 'sums.csv' hold different items; {unknown}",)
+    assert notes({"content_hash": "abc"}, {"content_hash": "def"}) == (
+        f"the two tasks named 'sums' hold different items; {unknown}",
+    )
+    assert notes(whole, whole) == notes({}, part) == ()
+    assert notes(whole, {"content_hash": "def", "spec": {"source": "x"}}) != ()
+    with_run(other, task_facts=part)
+    (line,) = payload_of([one, other])["comparisons"]
+    assert any(unknown in note for note in line["shared"])
+    console = Console(file=StringIO(), width=200)
+    found = compare_atlases(one, other, "sums")
+    show_comparison(console, found)
+    assert "perhaps not independent: the two files named 'sums.csv' hold" in console.file.getvalue()
+    texts = " ".join(text.get_text() for text in plot_comparison(one, other, found).findobj(Text))
+    assert "Perhaps not independent: " in texts.replace("\n", " ")
 
 
 def test_seeds_of_two_tasks_of_one_atlas_begin_at_the_same_gates():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,27 @@ def test_a_task_that_a_model_knows_is_not_called_chance(tmp_path):
         seen = Watch()
         map_heads(model, str(path), **{**SMALL, "updates": 1}, progress=seen)
         assert any("not clearly better than chance" in note for note in seen.notes) == (name == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("target", "group", "reason"),
+    [(" w9", None, "items have the same target"), (None, "group", "items are of one group")],
+)
+def test_a_task_without_targets_to_exchange_is_doubted(model, tmp_path, target, group, reason):
+    lines = [
+        {"prompt": f"w{n} w{n + 1}", "target": target or f" w{n}", "group": "ab"[n % 2]} for n in range(40)
+    ]
+    path = tmp_path / "words.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    task = load_task(path)
+    seen = Watch()
+    atlas = map_heads(
+        model, replace(task, spec=replace(task.spec, group=group)), **{**SMALL, "updates": 1}, progress=seen
+    )
+    text = "whether the model is better than chance cannot be judged: all held-out "
+    assert any(text + reason in note for note in seen.notes)
+    assert "gain" not in atlas.run("words").baseline
+    assert atlas.doubts("words")[0].key == "chance-unknown"
 
 
 def test_several_tasks_at_once_and_added_later(model, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import xarray as xr
@@ -472,7 +473,10 @@ def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tm
     map_heads(model, task, out=out, **SMALL)
     half = load_model(build_tiny("llama").bfloat16(), tokenizer=word_tokenizer(100), check=False)
     map_heads(half, task, method="ablate", items=4, out=out, resume=True)
-    said = "measured in bfloat16, its gates in float32, so they cannot be compared"
+    said = (
+        "measured in bfloat16, its gates in float32, so they cannot be compared; measure gates and effects "
+        r"in one dtype \(--dtype float32\) in a new atlas, or validate other methods \(--method\)\.$"
+    )
     asked = {"tasks": [task], "retest": 0, "draws": 2, "items": 4}
     with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model=model, methods=["ablate"], **asked)
@@ -489,12 +493,47 @@ def test_effects_measured_with_other_constants_are_another_version(model, task, 
     path = out / "atlas.json"
     path.write_text(path.read_text().replace('"most_points": 2048', '"most_points": 512'))
     settings = {"retest": 0, "draws": 2, "items": 4, "tasks": [task]}
-    with pytest.raises(AtlasError, match="by another version of headatlas"):
+    said = (
+        "by another version of headatlas, whose numbers differ, so they cannot be compared; measure gates "
+        r"and effects with this version in a new atlas, or validate other methods \(--method\)\.$"
+    )
+    with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model=model, methods=["attribute-integrated"], **settings)
     assert (
         "attribute-integrated"
         not in validate_atlas(out, model=model, methods=["ablate"], **settings).validation("words").named()
     )
+
+
+def test_imported_effects_are_refused_for_what_they_are(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    atlas = map_heads(model, task, out=out, **SMALL)
+    lines = pd.DataFrame(
+        [
+            {"task": "words", "method": "ablate-zero", "layer": head.layer, "head": head.head, "score": 0.5}
+            for head in atlas.spec
+        ]
+    )
+    import_table(lines, out, model=atlas.spec.name, resume=True)
+    said = r"effects of ablate-zero were imported from a table, .* measure gates and effects of the task in"
+    with pytest.raises(AtlasError, match=said):
+        ValidateRequest.of(out, tasks=[task], methods=["ablate"], retest=0).plan(open_atlas(out))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"weights": "other"}, "with other weights .*; measure gates and effects with the same weights in"),
+        ({"tasks": {}}, "with other items or tokens .*; measure gates and effects with the same task in"),
+    ],
+)
+def test_the_repair_of_a_mismatch_fits_it(model, task, tmp_path, changed, said):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    atlas = map_heads(model, task, method="ablate", items=4, out=out, resume=True)
+    atlas.run("words", "ablate-zero").settings["decides"].update(changed)
+    with pytest.raises(AtlasError, match=said):
+        ValidateRequest.of(atlas, tasks=[task], methods=["ablate"], retest=0).plan(atlas)
 
 
 def test_a_path_measured_in_half_precision_is_announced(task, monkeypatch):

@@ -128,6 +128,11 @@ def test_a_data_set_by_its_name(tmp_path):
     assert task.name == f"{tmp_path / 'mine'}/main"
     assert load_task("hub:owner/name?name=mine").name == "mine"
     assert {item.prompt for item in (*items.train, *items.test)} == {f"q{n}" for n in range(40)}
+    for repeated in ("hub:owner/name", f"{tmp_path}/m.parquet", f"{tmp_path}/m.csv"):
+        with pytest.raises(
+            TaskError, match=r"'prompt' is given more than once \('q', 'k'\); give each option"
+        ):
+            load_task(f"{repeated}?prompt=q&target=a&prompt=k")
     task = load_task(f"hub:{tmp_path / 'mine'}?config=main&prompt=question&target=reply")
     with pytest.raises(TaskError, match=r"no column 'reply'; the columns are config, question, answer"):
         task.items()

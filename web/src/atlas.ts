@@ -57,6 +57,8 @@ export interface Relation {
   readonly seeds: number;
   /** false: the atlas has only their mean */
   readonly seedsKept: boolean;
+  /** how many heads have fewer than all seeds; empty if none has */
+  readonly uneven: string;
   readonly promote: Float32Array;
   readonly suppress: Float32Array;
 }
@@ -68,6 +70,8 @@ export interface Effect {
   readonly unit: string;
   /** true: from a table, not measured here */
   readonly imported: boolean;
+  /** how many heads have fewer than all seeds; empty if none has */
+  readonly uneven: string;
   readonly values: Float32Array;
   /** how mediation corrupted prompts and where it patched heads; empty for other methods */
   readonly made: string;
@@ -108,6 +112,8 @@ export interface Imported {
   readonly title: string;
   readonly from: string;
   readonly seeds: number;
+  /** how many heads have fewer than all seeds; empty if none has */
+  readonly uneven: string;
   readonly values: Float32Array;
 }
 
@@ -261,9 +267,11 @@ export function isImported(relation: Relation): boolean {
   return relation.kind === "imported";
 }
 
-/** "mean of 2 seeds", or nothing to say. */
-export function seedWords(seeds: number, kept = true): string {
-  return seeds > 1 ? `, mean of ${seeds} seeds${kept ? "" : ", which were not kept"}` : "";
+/** "mean of 2 seeds", or nothing to say; "of up to" where heads have fewer than all of them. */
+export function seedWords({ seeds, uneven }: { seeds: number; uneven: string }, kept = true): string {
+  if (seeds < 2) return "";
+  if (uneven) return `, mean of up to ${seeds} seeds (${uneven})`;
+  return `, mean of ${seeds} seeds${kept ? "" : ", which were not kept"}`;
 }
 
 export function methodWords(effect: Effect): string {
@@ -272,7 +280,7 @@ export function methodWords(effect: Effect): string {
 
 /** Scores that come from texts or from a table, not from weights alone, say so. */
 export function relationWords(relation: Relation): string {
-  if (isImported(relation)) return `${relation.title}, imported${seedWords(relation.seeds, relation.seedsKept)}`;
+  if (isImported(relation)) return `${relation.title}, imported${seedWords(relation, relation.seedsKept)}`;
   return relation.kind === "multi-token" ? `${relation.title}, in texts` : relation.title;
 }
 

@@ -198,7 +198,7 @@ function importedPart(atlas: Atlas, place: number): HTMLElement | null {
   if (!atlas.imported.length) return null;
   const row = (score: Imported): HTMLElement => {
     const value = score.values[place] ?? NaN;
-    const title = h("th", { scope: "row", title: `from ${score.from}` }, `${score.title}${seedWords(score.seeds)}`);
+    const title = h("th", { scope: "row", title: `from ${score.from}` }, `${score.title}${seedWords(score)}`);
     return h("tr", {}, title, h("td", { class: "number" }, Number.isNaN(value) ? NOT_IMPORTED : decimal(value, 3)));
   };
   return h(

@@ -207,12 +207,13 @@ function ofEffect(atlas: Atlas, effect: Effect): Shown {
   const title = `${effect.task}: ${methodWords(effect)}`;
   const unit = effect.unit === "nats" ? "nats of loss" : `unit: ${effect.unit}`;
   const missing = effect.imported ? NOT_IMPORTED : NOT_MEASURED;
-  return signed(atlas, effect.values, title, `${unit}; above 0 the task wants the head`, 3, ` ${effect.unit}`, missing);
+  const reading = `${unit}; above 0 the task wants the head${effect.uneven ? `; ${effect.uneven}` : ""}`;
+  return signed(atlas, effect.values, title, reading, 3, ` ${effect.unit}`, missing);
 }
 
 /** A score under its own name, in a unit that only its author knows. */
 export function ofImported(atlas: Atlas, score: Imported): Shown {
-  const note = `imported from ${score.from}, not measured here${seedWords(score.seeds)}`;
+  const note = `imported from ${score.from}, not measured here${seedWords(score)}`;
   return signed(atlas, score.values, `${score.title} (imported)`, note, 3, "", NOT_IMPORTED);
 }
 

@@ -125,9 +125,9 @@ function made(atlas: Atlas): HTMLElement {
     ),
     ...atlas.effects
       .filter((one) => one.imported || one.made || one.doubts.length)
-      .map((one) => h("li", {}, `${one.task}, ${methodWords(one)}${one.made ? `: ${one.made}` : ""}`, doubtList(one.doubts))),
+      .map((one) => h("li", {}, `${one.task}, ${methodWords(one)}${one.made ? `: ${one.made}` : ""}${one.uneven ? `; ${one.uneven}` : ""}`, doubtList(one.doubts))),
     ...atlas.contrasts.map((one) => h("li", {}, `keep ${one.retain}, forget ${one.forget}: ${one.seeds.length} seed${one.seeds.length > 1 ? "s" : ""}${one.made ? `; ${one.made}` : ""}`, doubtList(one.doubts))),
-    ...atlas.imported.map((one) => h("li", {}, `${one.title}: imported from ${one.from}${seedWords(one.seeds)}`)),
+    ...atlas.imported.map((one) => h("li", {}, `${one.title}: imported from ${one.from}${seedWords(one)}`)),
     ...atlas.relations.filter(isImported).map((one) => h("li", {}, `relation ${relationWords(one)}`)),
     tools.length ? h("li", {}, `with ${tools.join(", ")}`) : null,
   );

@@ -18,9 +18,9 @@ function imported(): Atlas {
   atlas["tasks"] = [];
   atlas["effects"] = [];
   atlas["relations"] = [
-    { name: "induction", title: "induction", category: "own", kind: "imported", pairs: 0, seeds: 2, seedsKept: true, scores: base64([0.2, 0, hole, 0, 0.15, 0, hole, hole, hole, hole, hole, hole, hole, hole, hole, hole]) },
+    { name: "induction", title: "induction", category: "own", kind: "imported", pairs: 0, seeds: 2, seedsKept: true, uneven: "", scores: base64([0.2, 0, hole, 0, 0.15, 0, hole, hole, hole, hole, hole, hole, hole, hole, hole, hole]) },
   ];
-  atlas["imported"] = [{ name: "mine", title: "Mine", from: "t.csv", seeds: 3, values: base64([4, -2, hole, 0, 1, 0, hole, hole]) }];
+  atlas["imported"] = [{ name: "mine", title: "Mine", from: "t.csv", seeds: 3, uneven: "", values: base64([4, -2, hole, 0, 1, 0, hole, hole]) }];
   (atlas["model"] as Record<string, unknown>)["parameters"] = null;
   return decode(raw)[0] as Atlas;
 }
@@ -33,6 +33,10 @@ describe("imported relations", () => {
     expect(categoryNames(atlas, "measured")).toEqual([]);
     expect(categoryNames(atlas, "imported")).toEqual(["own"]);
     expect(relationWords(atlas.relations[0]!)).toBe("induction, imported, mean of 2 seeds");
+  });
+  it("say where heads have fewer than all seeds", () => {
+    const uneven = { ...atlas.relations[0]!, uneven: "1 head has fewer than all 2 seeds" };
+    expect(relationWords(uneven)).toBe("induction, imported, mean of up to 2 seeds (1 head has fewer than all 2 seeds)");
   });
   it("leave unknown heads unknown", () => {
     const shown = categories(view, "", "imported");
@@ -58,6 +62,8 @@ describe("imported scores", () => {
     const shown = ofImported(atlas, atlas.imported[0]!);
     expect(shown.title).toBe("Mine (imported)");
     expect(shown.note).toBe("imported from t.csv, not measured here, mean of 3 seeds");
+    const uneven = ofImported(atlas, { ...atlas.imported[0]!, uneven: "2 heads have fewer than all 3 seeds" });
+    expect(uneven.note).toContain("mean of up to 3 seeds (2 heads have fewer than all 3 seeds)");
     expect(shown.words(0)).toBe("4.000");
     expect(shown.words(2)).toBe(NOT_IMPORTED);
     expect(shown.legend.hatched).toBe(NOT_IMPORTED);

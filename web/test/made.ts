@@ -32,10 +32,10 @@ export const RAW = {
         },
       ],
       relations: [
-        { name: "double", title: "double", category: "own", kind: "static", pairs: 40, seeds: 0, seedsKept: true, scores: base64([0.2, 0, 0, 0, 0.15, 0, hole, hole, 0, 0.5, 0, 0, 0, 0, hole, hole]) },
-        { name: "copying", title: "copying", category: "algorithmic", kind: "static", pairs: 40, seeds: 0, seedsKept: true, scores: base64([0.3, 0.1, 0, 0, 0, 0, hole, hole, 0, 0, 0, 0, 0, 0, hole, hole]) },
+        { name: "double", title: "double", category: "own", kind: "static", pairs: 40, seeds: 0, seedsKept: true, uneven: "", scores: base64([0.2, 0, 0, 0, 0.15, 0, hole, hole, 0, 0.5, 0, 0, 0, 0, hole, hole]) },
+        { name: "copying", title: "copying", category: "algorithmic", kind: "static", pairs: 40, seeds: 0, seedsKept: true, uneven: "", scores: base64([0.3, 0.1, 0, 0, 0, 0, hole, hole, 0, 0, 0, 0, 0, 0, hole, hole]) },
       ],
-      effects: [{ task: "sums", method: "ablate-zero", unit: "nats", imported: false, values: base64([1, -1, 0, 0, 0.5, 0, hole, hole]), made: "", doubts: [] }],
+      effects: [{ task: "sums", method: "ablate-zero", unit: "nats", imported: false, uneven: "", values: base64([1, -1, 0, 0, 0.5, 0, hole, hole]), made: "", doubts: [] }],
       contrasts: [
         {
           name: "sums without words", retain: "Sums", forget: "Words", seeds: [0, 1],

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         reading_words,
         seeds_given,
         uneven_seeds,
+        uneven_words,
     )
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
@@ -115,6 +116,7 @@ __all__ = [
     "summarize_contrast",
     "summarize_import",
     "uneven_seeds",
+    "uneven_words",
     "unpack_atlas",
     "upload_atlas",
     "validation_doubts",

@@ -11,7 +11,7 @@ import numpy as np
 
 from headatlas.atlas.interval import Interval, crossed_interval, t_interval
 from headatlas.atlas.roles import SCORES, roles_of
-from headatlas.core import ROLES, THRESHOLD
+from headatlas.core import ROLES, THRESHOLD, require_share
 from headatlas.core.lazy import xr
 
 __all__ = [
@@ -82,6 +82,7 @@ def shares(scores: xr.Dataset, threshold: float = THRESHOLD) -> dict[str, float]
     An anomaly (G+ low, G- high) so counts as both facilitating and interfering; `Atlas.distribution` gives
     every head one word and counts anomalies apart.
     """
+    threshold = require_share("threshold", threshold)
     there = ~np.isnan(scores["facilitation"].values)
     return {
         role: float((scores[name].values[there] >= threshold).mean()) if there.any() else float("nan")

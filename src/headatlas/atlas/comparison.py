@@ -10,7 +10,7 @@ shapes).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, count, permutations, product
 from math import comb, factorial, prod
@@ -22,6 +22,7 @@ from headatlas.atlas.atlas import Atlas
 from headatlas.atlas.finding import plural
 from headatlas.atlas.finding.doubts import LEAST_SEEDS
 from headatlas.atlas.interval import Interval
+from headatlas.atlas.record import Run
 from headatlas.atlas.roles import ROLE_WORDS, SCORES, roles_of
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
@@ -33,7 +34,7 @@ from headatlas.atlas.statistics import (
     shuffled_correlation,
     tail_p,
 )
-from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
+from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked, require_share
 from headatlas.core.lazy import xr
 
 __all__ = [
@@ -65,8 +66,8 @@ class Comparison:
     with the same one, `within` that of pairs of seeds of the same atlas (here, there; None with one seed),
     `between` that of pairs of different seeds of both. `verdict` says whether the two differ more than two
     seeds do, and `verdict_p` is the p of that (None if there are too few seeds). `shared` says what the two
-    have in common, so that they are not independent. `changed` are the heads whose importance differs most:
-    (head, here, there).
+    have in common, so that they are not independent; `perhaps_shared` what they may have in common. `changed`
+    are the heads whose importance differs most: (head, here, there).
     """
 
     names: tuple[str, str]
@@ -85,6 +86,7 @@ class Comparison:
     verdict: str = ""
     verdict_p: float | None = None
     shared: tuple[str, ...] = ()
+    perhaps_shared: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         found = asdict(self)
@@ -125,6 +127,7 @@ def compare_atlases(
     one: Atlas, other: Atlas, task: str, other_task: str | None = None, threshold: float = THRESHOLD
 ) -> Comparison:
     """One task of each."""
+    threshold = require_share("threshold", threshold)
     there = other_task or task
     by_heads = one.spec.heads == other.spec.heads
     atlases, tasks = (one, other), (task, there)
@@ -139,6 +142,7 @@ def compare_atlases(
         compared = correlation_by_heads(*maps) if by_heads else correlation_by_depth(*maps)
         correlation[score], p[score] = compared if compared is not None else (None, None)
     names, shared = (one.spec.name, other.spec.name), _shared(one, other, task, there)
+    perhaps_shared = _perhaps_shared(one.run(task), other.run(there))
     if not by_heads:
         layers = min(sum(count > 0 for count in atlas.spec.heads) for atlas in atlases)
         test = f"whole layers permuted ({layers} layers)"
@@ -154,7 +158,7 @@ def compare_atlases(
             )
         return Comparison(
             names, tasks, False, correlation, p, None, None, None, None, [], profiles, None, test, verdict,
-            shared=shared,
+            shared=shared, perhaps_shared=perhaps_shared,
         )  # fmt: skip
     roles = [roles_of(mean, threshold).values for mean in means]
     counted: dict[tuple[str, str], int] = {}
@@ -188,6 +192,7 @@ def compare_atlases(
         verdict=agreement.verdict(),
         verdict_p=agreement.p,
         shared=shared,
+        perhaps_shared=perhaps_shared,
     )
 
 
@@ -393,6 +398,30 @@ def _shared(one: Atlas, other: Atlas, task: str, there: str) -> tuple[str, ...]:
         numbers = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
         notes.append(f"both have {numbers}: fits with the same seed {' and '.join(common)}")
     return tuple(notes)
+
+
+def _perhaps_shared(first: Run, second: Run) -> tuple[str, ...]:
+    """What two maps may have in common: items, if tasks or files of one name differ. One may be a part of the
+    other, and an atlas keeps the hash of its items only."""
+    hashes = [run.task_facts.get("content_hash") for run in (first, second)]
+    if None in hashes or hashes[0] == hashes[1]:
+        return ()
+    files = [_task_file(run) for run in (first, second)]
+    if files[0] is not None and files[0] == files[1]:
+        named = f"files named {files[0]!r}"
+    elif first.task == second.task:
+        named = f"tasks named {first.task!r}"
+    else:
+        return ()
+    return (f"the two {named} hold different items; whether the two share items is not known",)
+
+
+def _task_file(run: Run) -> str | None:
+    """The name of the file that the items of a task come from; None if they come from elsewhere."""
+    spec = run.task_facts.get("spec")
+    source = spec.get("source") if isinstance(spec, Mapping) else None
+    file = source.get("file") if isinstance(source, Mapping) else None
+    return file if isinstance(file, str) else None
 
 
 def depth_profile(values: np.ndarray, bins: int = BINS) -> np.ndarray:

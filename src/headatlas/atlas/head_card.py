@@ -11,7 +11,16 @@ import numpy as np
 from headatlas.atlas.contrasts import contrasts_of
 from headatlas.atlas.finding.doubts import effect_doubts
 from headatlas.atlas.imported import imported_effects, mean_of_seeds, seeds_given
-from headatlas.core import DIRECTIONS, IMPLEMENTS, IMPORTED, NOT_IMPORTED, THRESHOLD, Head, relation_words
+from headatlas.core import (
+    DIRECTIONS,
+    IMPLEMENTS,
+    IMPORTED,
+    NOT_IMPORTED,
+    THRESHOLD,
+    Head,
+    is_printable,
+    relation_words,
+)
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -74,8 +83,8 @@ class EffectOfHead:
 
 @dataclass(frozen=True, slots=True)
 class ImportedOfHead:
-    """A score that was imported under this name: the mean over its `seeds` (0: the table names none). `rank`:
-    how many heads have as high a score, itself included."""
+    """A score that was imported under this name: the mean over the `seeds` that name the head (0: the table
+    names no seeds). `rank`: how many heads have as high a score, itself included."""
 
     name: str
     score: float
@@ -167,7 +176,7 @@ def _most_common(salient: Sequence[SalientToken]) -> tuple[str, str]:
 
 def _word(token: str) -> str:
     word = token.strip()
-    return word if word.isprintable() else ""
+    return word if is_printable(word) else ""
 
 
 def cards_of(atlas: Atlas, heads: Iterable[Head], labeller: Labeller) -> Iterator[HeadCard]:
@@ -300,17 +309,25 @@ def _contrasts_of(atlas: Atlas) -> Callable[[Head], tuple[ContrastOfHead, ...]]:
 
 def _imported_of(atlas: Atlas) -> Callable[[Head], tuple[ImportedOfHead, ...]]:
     maps = {name: mean_of_seeds(atlas, name).values for name in atlas.imported}
-    seeds = {name: len(seeds_given(atlas, name)) for name in maps}
+    seed_counts = {name: _seed_counts(atlas, name) for name in maps}
 
     def of(head: Head) -> tuple[ImportedOfHead, ...]:
         here = head.layer, head.head
         return tuple(
-            ImportedOfHead(name, float(values[here]), seeds[name], int((values >= values[here]).sum()))
+            ImportedOfHead(
+                name, float(values[here]), int(seed_counts[name][here]), int((values >= values[here]).sum())
+            )
             for name, values in maps.items()
             if not np.isnan(values[here])
         )
 
     return of
+
+
+def _seed_counts(atlas: Atlas, name: str) -> np.ndarray:
+    """[layer, head]: how many seeds of an imported score name the head; 0 if the table names no seeds."""
+    counts = atlas.imported_scores(name).notnull().sum("seed").values
+    return counts if seeds_given(atlas, name) else np.zeros_like(counts)
 
 
 def _missing_of(atlas: Atlas) -> Callable[[Head], tuple[str, ...]]:

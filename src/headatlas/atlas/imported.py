@@ -22,6 +22,7 @@ __all__ = [
     "seeds_given",
     "uneven_heads",
     "uneven_seeds",
+    "uneven_words",
 ]
 
 #: heads that are named on each side
@@ -43,6 +44,12 @@ def uneven_heads(per_seed: np.ndarray) -> int:
     return int(is_uneven.any(axis=tuple(range(is_uneven.ndim - 2))).sum())
 
 
+def uneven_words(heads: int, seeds: int) -> str:
+    """ "3 heads have fewer than all 2 seeds"; empty for no head."""
+    verb = "has" if heads == 1 else "have"
+    return f"{plural(heads, 'head')} {verb} fewer than all {seeds} seeds" if heads else ""
+
+
 def uneven_seeds(atlas: Atlas) -> dict[tuple[str, str], str]:
     """(method, name) -> "3 heads have fewer than all 2 seeds", for imported values of which that is true."""
     values = {(IMPORTED, name): atlas.imported_scores(name).values for name in atlas.imported}
@@ -53,11 +60,7 @@ def uneven_seeds(atlas: Atlas) -> dict[tuple[str, str], str]:
         scores = atlas.relation_scores()
         parts = (scores[key].values.tolist() for key in ("relation", "uneven", "seeds"))
         counts |= {("relations", name): (uneven, seeds) for name, uneven, seeds in zip(*parts, strict=True)}
-    return {
-        key: f"{plural(heads, 'head')} {'has' if heads == 1 else 'have'} fewer than all {seeds} seeds"
-        for key, (heads, seeds) in counts.items()
-        if heads
-    }
+    return {key: uneven_words(heads, seeds) for key, (heads, seeds) in counts.items() if heads}
 
 
 def mean_of_seeds(atlas: Atlas, name: str) -> xr.DataArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from headatlas.atlas.record import Record
 from headatlas.atlas.validation import ORDERS
-from headatlas.core import DIRECTIONS, AtlasError, ModelSpec
+from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, is_printable
 
 __all__ = ["MOST_HEADS", "require_form", "require_names", "require_note", "require_record"]
 
@@ -204,7 +204,7 @@ def require_form(kind: str, data: Any, where: Any) -> None:
 def require_names(kind: str, data: Mapping[str, Any], where: Any) -> None:
     """Names reach terminals and Markdown, so they hold printable characters only."""
     for name in _names(kind, data):
-        if not name.isprintable():
+        if not is_printable(name):
             raise AtlasError(
                 f"{where}: the name {name[:80]!r} holds control or invisible characters; a name has "
                 "printable characters only."

@@ -14,7 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from headatlas.atlas.stability import HALVES
-from headatlas.core import DIRECTIONS, FITS, IMPORTED, RequestError, first_line, method_name_problem
+from headatlas.core import (
+    DIRECTIONS,
+    FITS,
+    IMPORTED,
+    RequestError,
+    first_line,
+    is_printable,
+    method_name_problem,
+)
 from headatlas.core.lazy import pd
 
 __all__ = ["GATE_METHODS", "KEYS", "NO_SEED", "ScoreTable", "read_score_table"]
@@ -78,6 +86,10 @@ def _read(source: str | Path | pd.DataFrame) -> ScoreTable:
             return ScoreTable("the table", source.set_axis(range(1, len(source) + 1)))
         raise RequestError(f"table is {source!r:.60}; allowed are a path and a pandas DataFrame.")
     path = Path(source)
+    if not is_printable(path.name):
+        raise RequestError(
+            f"the file name {path.name!r} holds control or invisible characters; rename the table."
+        )
     if not path.is_file():
         raise RequestError(f"{path} does not exist or is no file.")
     try:
@@ -160,7 +172,7 @@ def _fill_texts(table: ScoreTable, model: str | None) -> ScoreTable:
             raise RequestError(f"{table.name} has no model {model!r}; it holds {', '.join(names)}.")
     for column in ("model", "task", "relation", "category"):
         for number, name in lines[column].drop_duplicates().items():
-            if not name.isprintable() or len(name) > _LONGEST_NAME:
+            if not is_printable(name) or len(name) > _LONGEST_NAME:
                 raise RequestError(
                     f"{table.name}: row {number} has the {column} {name[:40]!r}; a name has printable "
                     f"characters only, at most {_LONGEST_NAME}."

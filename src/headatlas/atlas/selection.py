@@ -56,4 +56,6 @@ def choose_gates(
         return heads_off(atlas, interfering)
     found = atlas.gates(task).sel(fit=gates)
     values = (found.mean("seed") if seed is None else found.sel(seed=seed)).values.astype(np.float64)
-    return values if hard is None else np.where(np.isnan(values), np.nan, values >= hard)
+    if hard is None:
+        return values
+    return np.where(np.isnan(values), np.nan, values >= require_share("hard", hard))

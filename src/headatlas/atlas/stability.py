@@ -13,7 +13,7 @@ import numpy as np
 
 from headatlas.atlas.roles import SCORES
 from headatlas.atlas.statistics import jaccard, rank_correlation, rank_correlations
-from headatlas.core import THRESHOLD
+from headatlas.core import THRESHOLD, require_share
 from headatlas.core.lazy import pd, xr
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def by_seeds(scores: xr.Dataset, threshold: float = THRESHOLD) -> pd.DataFrame:
     """One line per number of seeds: Always and Any shares, and the rank correlation of the mean scores with
     those of as many other seeds, none of them the same (NaN where there are too few); means over the choices
     of seeds."""
+    threshold = require_share("threshold", threshold)
     count = scores.sizes["seed"]
     flat = {role: _flat(scores[name]) for role, name in SCORES.items()}
     lines = []
@@ -102,6 +103,7 @@ class HalfOverlap:
 def half_overlap(scores: xr.Dataset, threshold: float = THRESHOLD) -> HalfOverlap | None:
     """The overlap of facilitating sets (mean score at least the threshold) of disjoint halves of the seeds;
     None with one seed, or if no half has such a head."""
+    threshold = require_share("threshold", threshold)
     rows = _flat(scores["facilitation"])
     size = len(rows) // 2
     if not size:
@@ -131,6 +133,7 @@ def _chance_jaccard(first: int, second: int, heads: int) -> float:
 def retest(one: xr.Dataset, other: xr.Dataset, threshold: float = THRESHOLD) -> dict[str, float]:
     """Two maps of the same task from different items: rank correlations of their mean scores, and the Jaccard
     index of what is facilitating, with what chance gives sets of these sizes."""
+    threshold = require_share("threshold", threshold)
     found: dict[str, float] = {}
     for name in ("facilitation", "interference"):
         found[name] = rank_correlation(*(_flat(part[name]).mean(axis=0) for part in (one, other)))
@@ -163,6 +166,7 @@ class Stability:
 
 def stability_of(atlas: Atlas, task: str, threshold: float = THRESHOLD) -> Stability:
     """How stable the map of a task is."""
+    threshold = require_share("threshold", threshold)
     scores = atlas.scores(task)
     halves = [atlas.scores(task, half) for half in HALVES if atlas.seeds(task, half)]
     has_both = len(halves) == len(HALVES)

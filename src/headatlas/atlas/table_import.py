@@ -33,6 +33,7 @@ from headatlas.core import (
     AtlasError,
     ModelSpec,
     RequestError,
+    is_printable,
     require_path,
     require_whole,
 )
@@ -64,6 +65,8 @@ def import_table(
     root = require_path("out", out)
     if model is not None and not isinstance(model, str):
         raise RequestError(f"model is {model!r:.60}; allowed is a name, or None.")
+    if model is not None and not is_printable(model):
+        raise RequestError(f"model is {model!r:.60}; a name has printable characters only.")
     layers = None if layers is None else require_whole("layers", layers, 1, MOST_HEADS)
     heads = None if heads is None else require_whole("heads", heads, 1, MOST_HEADS)
     if Store.exists(root) and not resume:

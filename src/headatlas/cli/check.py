@@ -13,6 +13,7 @@ from rich.table import Table
 from headatlas import ModelRefusedError, ModelSpec
 from headatlas.cli.options import AsJson, LoadFlags, ModelName, with_flags
 from headatlas.cli.progress import spinner
+from headatlas.cli.show import show_table
 from headatlas.core import plural
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _show(console: Console, spec: ModelSpec | None, outcome: SelfCheck, as_json:
         return
     if spec is not None:
         console.print(_headline(spec), highlight=False)
-    console.print(_table(outcome))
+    show_table(console, _table(outcome))
     console.print(_verdict(outcome), highlight=False)
 
 

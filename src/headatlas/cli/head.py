@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 
@@ -44,20 +45,14 @@ def head(
     _show(Console(soft_wrap=True, highlight=False), card)
 
 
-def _print_rows(
-    console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int
-) -> None:
-    """A table after a blank line. The last `numbers` columns hold numbers, which are never cut; words go on
-    in a second line. Where words have no room beside the numbers, every row is a list of its own."""
+def _print_rows(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table after a blank line. Columns of `_WIDTHS` hold numbers, which are never cut; words go on in a
+    second line. Where words have no room beside the numbers, every row is a list of its own."""
     console.print()
-    widths = [
-        max(_WIDTHS.get(column, 0), *(len(row[place]) for row in [columns, *rows]))
-        for place, column in enumerate(columns)
-    ]
-    words = len(columns) - numbers
-    needed = (
-        sum(widths[words:]) + sum(min(width, _WORDS) for width in widths[:words]) + 2 * (len(columns) - 1)
-    )
+    needed = 2 * (len(columns) - 1)
+    for index, column in enumerate(columns):
+        widest = max(cell_len(row[index]) for row in [columns, *rows])
+        needed += max(widest, _WIDTHS[column]) if column in _WIDTHS else min(widest, _WORDS)
     if console.width < needed:
         for row in rows:
             console.print(f"[bold]{escape(columns[0])}[/] {escape(row[0])}")
@@ -65,8 +60,8 @@ def _print_rows(
                 console.print(f"  {escape(column)}: {escape(cell)}")
         return
     table = plain_table()
-    for place, column in enumerate(columns):
-        table.add_column(column, no_wrap=place >= words, overflow="fold", min_width=_WIDTHS.get(column))
+    for column in columns:
+        table.add_column(column, no_wrap=column in _WIDTHS, overflow="fold", min_width=_WIDTHS.get(column))
     for row in rows:
         table.add_row(*map(escape, row))
     console.print(table)
@@ -89,7 +84,7 @@ def _show(console: Console, card: HeadCard) -> None:
             )
             for task in card.tasks
         ]
-        _print_rows(console, columns, rows, numbers=4)
+        _print_rows(console, columns, rows)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.effects:
         only_nats = {one.unit for one in card.effects} == {"nats"}
@@ -104,7 +99,7 @@ def _show(console: Console, card: HeadCard) -> None:
             for one in card.effects
         ]
         units = () if only_nats else ("unit",)
-        _print_rows(console, ("task", "method", *units, "effect", "rank"), effects, numbers=2)
+        _print_rows(console, ("task", "method", *units, "effect", "rank"), effects)
         meaning = "nats of loss without the head alone" if only_nats else "of the head alone"
         note = "; † imported, not measured here" if any(one.imported for one in card.effects) else ""
         console.print(f"[dim]effect: {meaning}; rank: 1 helps most{note}[/]")
@@ -117,7 +112,7 @@ def _show(console: Console, card: HeadCard) -> None:
             (one.contrast, f"in {one.open_in} of {plural(one.seeds, 'seed')}", f"{one.gate:.2f}")
             for one in card.contrasts
         ]
-        _print_rows(console, ("contrast", "open", "gate"), contrasts, numbers=1)
+        _print_rows(console, ("contrast", "open", "gate"), contrasts)
         console.print(
             f"[dim]gate: mean over seeds, open from {THRESHOLD:g}; a shut head serves the task to forget, or "
             "none[/]"
@@ -135,7 +130,7 @@ def _show(console: Console, card: HeadCard) -> None:
             )
             for one in scored[:_RELATIONS]
         ]
-        _print_rows(console, ("relation", "category", "direction", "score", "pairs"), relations, numbers=3)
+        _print_rows(console, ("relation", "category", "direction", "score", "pairs"), relations)
         more = len(scored) - _RELATIONS
         kinds = {one.kind for one in scored[:_RELATIONS]}
         notes = ["* scored in texts"] if "multi-token" in kinds else []
@@ -144,15 +139,10 @@ def _show(console: Console, card: HeadCard) -> None:
         if notes or not scored:
             console.print(f"[dim]{'; '.join(notes) or 'no relation has a score above zero'}[/]")
     if card.salient:
-        table = plain_table("amplifies")
-        table.add_column("by", no_wrap=True, min_width=_WIDTHS["by"])
-        table.add_column("into", overflow="fold")
-        for token in card.salient:
-            table.add_row(
-                escape(repr(token.token)), f"{token.strength:.2f}", escape("  ".join(map(repr, token.mapped)))
-            )
-        console.print()
-        console.print(table)
+        tokens = [
+            (repr(one.token), f"{one.strength:.2f}", "  ".join(map(repr, one.mapped))) for one in card.salient
+        ]
+        _print_rows(console, ("amplifies", "by", "into"), tokens)
         console.print("[dim]by: length of what the head writes over the length of what the token brings[/]")
     shown = (card.tasks, card.relations, card.salient, card.effects, card.contrasts, card.imported)
     if not any(shown) and not card.missing:
@@ -164,7 +154,7 @@ def _show_imported(console: Console, card: HeadCard) -> None:
         given = [
             (one.name, f"{one.score:.3g}", str(one.seeds or "–"), str(one.rank)) for one in card.imported
         ]
-        _print_rows(console, ("imported score", "score", "seeds", "rank"), given, numbers=3)
+        _print_rows(console, ("imported score", "score", "seeds", "rank"), given)
         console.print("[dim]as imported; of several seeds, the mean; rank: 1 is highest[/]")
     if card.missing:
         console.print()

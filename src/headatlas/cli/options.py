@@ -151,11 +151,13 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 def options_of(given: Sequence[str] | None) -> dict[str, Any]:
     """`--option name=value` as values: numbers and yes or no as YAML reads them."""
-    options = {}
+    options: dict[str, Any] = {}
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise RequestError(f"--option {text!r} is not NAME=VALUE.")
+        if name in options:
+            raise RequestError(f"--option {name} is given more than once; give each option once.")
         try:
             options[name] = yaml.safe_load(value)
         except yaml.YAMLError:

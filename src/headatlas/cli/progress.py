@@ -52,8 +52,8 @@ class ShownProgress:
     """Draws bars on a terminal; elsewhere one line per stage. All of it goes to standard error.
 
     `tasks` are all that will come, in that order; `goes_on` names what goes on after Ctrl-C. Files in the
-    folder `out` tell whether there is anything to go on with. `about` says what is done, in the first line of
-    standard output, with the model; `model` is its name until it is loaded.
+    folder `out` tell whether there is anything to go on with; None: work is saved elsewhere. `about` says
+    what is done, in the first line of standard output, with the model; `model` is its name until then.
     """
 
     def __init__(
@@ -119,7 +119,9 @@ class ShownProgress:
             self._console.print(escape(self._after_stop()))
 
     def _after_stop(self) -> str:
-        if self._out is not None and self._saved() == self._saved_before:
+        if self._out is None:  # workers may or may not have saved something
+            return f"stopped; {self._goes_on} goes on from what was saved, or starts again if nothing was"
+        if self._saved() == self._saved_before:
             return f"stopped before anything was saved; {self._goes_on} starts again where this one started"
         return f"stopped; {self._goes_on} goes on from what was saved last"
 

@@ -42,6 +42,7 @@ from headatlas.core.progress import (
 from headatlas.core.text import (
     escape_unprintable,
     first_line,
+    is_printable,
     parse_json,
     plural,
     relation_words,
@@ -89,6 +90,7 @@ __all__ = [
     "identity_of",
     "in_method_order",
     "is_local_path",
+    "is_printable",
     "method_name_problem",
     "parse_json",
     "plural",

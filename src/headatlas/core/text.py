@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
-__all__ = ["escape_unprintable", "first_line", "parse_json", "plural", "relation_words", "title_of"]
+__all__ = [
+    "escape_unprintable",
+    "first_line",
+    "is_printable",
+    "parse_json",
+    "plural",
+    "relation_words",
+    "title_of",
+]
 
 #: levels of nesting; an atlas has fewer than ten
 _DEEPEST = 100
@@ -17,11 +26,19 @@ _ARROWS = {
 _LANGUAGES = {"english": "English", "french": "French", "spanish": "Spanish"}
 
 
+def is_printable(text: str) -> bool:
+    """True if the text has neither control nor invisible characters. Unlike `str.isprintable`, every kind of
+    space is allowed, such as a no-break space."""
+    return text.isprintable() or all(
+        char.isprintable() or unicodedata.category(char) == "Zs" for char in text
+    )
+
+
 def escape_unprintable(text: str) -> str:
     """The text with control and bidirectional characters as in a Python literal: \\x1b, \\u202e."""
-    if text.isprintable():
+    if is_printable(text):
         return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return "".join(char if is_printable(char) else char.encode("unicode_escape").decode() for char in text)
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -99,6 +99,8 @@ def _profiles(
 def _verdict(found: Comparison) -> list[str]:
     """Lines of the caption: whether the two differ more than seeds do, and why they are not independent."""
     shared = [f"Not independent: {'; '.join(found.shared)}."] if found.shared else []
+    if found.perhaps_shared:
+        shared.append(f"Perhaps not independent: {'; '.join(found.perhaps_shared)}.")
     return [f"Verdict: {found.verdict}.", *shared]
 
 

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas
+from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, require_atlas, uneven_seeds
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
@@ -58,6 +58,8 @@ def plot_effects(
     imported = [one for one in drawn if "imported_from" in atlas.run(*one).task_facts]
     if imported:
         caption.append(f"Imported, not measured here: {'; '.join(map(', '.join, imported))}.")
+        uneven = uneven_seeds(atlas)
+        caption += [f"{', '.join(one)}: {uneven[one[::-1]]}." for one in imported if one[::-1] in uneven]
     holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=bool(imported))
     foot = Foot.of(holes, caption, width)
     texts = [_header(atlas, *one) if one else None for one in maps]

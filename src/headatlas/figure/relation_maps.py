@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, uneven_words
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.kind import FigureKind
@@ -72,9 +72,14 @@ def measured(scores: xr.DataArray) -> xr.DataArray:
 
 
 def _listed(scores: xr.DataArray, number: str) -> str:
-    """ "next-year (n = 6), plural (n = 12)": the relations with a number of theirs, not to be broken."""
+    """ "next-year (n = 6), plural (n = 12)": the relations with a number of theirs."""
     parts = zip(scores["relation"].values, scores[number].values, strict=True)
-    return ", ".join(f"{name} (n = {int(count)})".replace(" ", "\u00a0") for name, count in parts)
+    return ", ".join(f"{name} (n = {int(count)})" for name, count in parts)
+
+
+def _unbroken(scores: xr.DataArray, number: str) -> str:
+    """The same for a caption, which keeps each name and its number on one line."""
+    return _listed(scores, number).replace(" ", "\u00a0").replace(",\u00a0", ", ")
 
 
 def require_direction(scores: xr.DataArray, direction: str | None) -> None:
@@ -95,14 +100,14 @@ def notes_of(scores: xr.DataArray, mark: str = "") -> list[str]:
             f"What tokens bring to the heads: {' and '.join(SOURCE_WORDS.get(s, s) for s in sources)}."
         )
     if (kinds == "multi-token").any():
-        names = _listed(scores.isel(relation=kinds == "multi-token"), "single")
+        names = _unbroken(scores.isel(relation=kinds == "multi-token"), "single")
         pieces = ~scores["whole"].values.astype(bool) & (kinds == "multi-token")
         how = ", one piece standing for each target" if pieces.any() else ""
         notes.append(
             f"{mark}Not measurable from weights with this tokenizer, scored in texts instead{how}: {names}."
         )
     if (kinds == "none").any():
-        names = _listed(scores.isel(relation=kinds == "none"), "single")
+        names = _unbroken(scores.isel(relation=kinds == "none"), "single")
         notes.append(f"Not measurable with this tokenizer (n pairs of single tokens): {names}.")
     return [*notes, *imported_note(scores)]
 
@@ -118,6 +123,8 @@ def imported_note(scores: xr.DataArray) -> list[str]:
     ]
     lost = given["relation"].values[~given["seeds_kept"].values].tolist()
     note = [f"An older version imported {', '.join(lost)}: the single seeds were not kept."] if lost else []
+    counts = zip(*(given[key].values.tolist() for key in ("relation", "uneven", "seeds")), strict=True)
+    note += [f"{name}: {uneven_words(uneven, seeds)}." for name, uneven, seeds in counts if uneven]
     return [f"Imported, not measured here: {', '.join(parts)}.", *note]
 
 

@@ -34,6 +34,7 @@ from headatlas.core import (
     RequestError,
     first_line,
     is_local_path,
+    is_printable,
     require_dtype_name,
 )
 from headatlas.model.find import find_heads
@@ -112,13 +113,14 @@ def load_model(
         hf = getattr(source, "_orig_mod", source)  # what torch.compile wraps
         if not isinstance(hf, PreTrainedModel):
             raise RequestError(f"a {type(hf).__name__} is no transformers model; load_model takes those.")
-        name, commit = _name_of(hf), None
+        name, commit = _require_printable(_name_of(hf)), None
         _refuse_other_kinds(hf.config, name, loaded=True)
     else:
         if not isinstance(source, str | os.PathLike) or not os.fspath(source):
             raise RequestError(f"{source!r} is no model: give a name, a folder, a file or a loaded model.")
         with quiet():
             located = locate(source, revision)
+        _require_printable(located.name)
         with quiet(bars=located.on_hub and not located.local_only):
             hf, read = _read(located, kind, trust_remote_code, options)
         name, commit = located.name, located.commit()
@@ -128,6 +130,16 @@ def load_model(
         hf.eval()
     with quiet(), eval_mode(hf):
         return _prove(hf, tokenizer, name, commit, check)
+
+
+def _require_printable(name: str) -> str:
+    """The name, which an atlas of the model will carry."""
+    if not is_printable(name):
+        raise ModelSourceError(
+            f"the model's name {name!r} holds control or invisible characters; rename its folder or file "
+            "(of a loaded model, set config.name_or_path)."
+        )
+    return name
 
 
 def _name_of(hf: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -36,6 +36,7 @@ from headatlas.atlas import (
     seed_blocks_text,
     seeds_given,
     summarize_contrast,
+    uneven_seeds,
 )
 from headatlas.core import IMPORTED, AtlasError, relation_words, title_of
 
@@ -72,7 +73,7 @@ def _comparisons(atlases: Sequence[Atlas]) -> list[dict[str, Any]]:
     first, second = atlases
     compared = [compare_atlases(first, second, task) for task in first.tasks if task in second.tasks]
     return [
-        {"task": title_of(one.tasks[0]), "verdict": one.verdict, "shared": list(one.shared)}
+        {"task": title_of(one.tasks[0]), "verdict": one.verdict, "shared": [*one.shared, *one.perhaps_shared]}
         for one in compared
     ]
 
@@ -96,6 +97,7 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
     findings = find(atlas)
     imported = imported_effects(atlas)
     made = {(task, method): text for task, method, text in corruptions(atlas)}
+    uneven = uneven_seeds(atlas)
     return {
         "label": label,
         "model": _model(atlas),
@@ -113,20 +115,21 @@ def _atlas(atlas: Atlas, label: str) -> dict[str, Any]:
             for one in findings
         ],
         "tasks": _tasks(atlas),
-        "relations": _relations(atlas),
+        "relations": _relations(atlas, uneven),
         "effects": [
             {
                 "task": task,
                 "method": method,
                 "unit": atlas.run(task, method).unit,
                 "imported": (task, method) in imported,
+                "uneven": uneven.get((method, task), ""),
                 "values": _floats(atlas.importance(task, method).values),
                 "made": made.get((task, method), ""),
                 "doubts": [doubt.text for doubt in effect_doubts(atlas, task, method)],
             }
             for task, method in atlas.effect_maps
         ],
-        "imported": _imported(atlas),
+        "imported": _imported(atlas, uneven),
         "contrasts": [_contrast(atlas, name) for name in contrasts_of(atlas)],
         "labels": _labels(atlas),
         "salient": _salient(atlas),
@@ -238,7 +241,7 @@ def _change_of(summary: ContrastSummary, key: str) -> dict[str, float | None]:
     return {"low": change.low if change else None, "high": change.high if change else None}
 
 
-def _relations(atlas: Atlas) -> list[dict[str, Any]]:
+def _relations(atlas: Atlas, uneven: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
     if not atlas.relations:
         return []
     scores = atlas.relation_scores()
@@ -251,20 +254,22 @@ def _relations(atlas: Atlas) -> list[dict[str, Any]]:
             "pairs": int(scores["pairs"].sel(relation=name).item()),
             "seeds": int(scores["seeds"].sel(relation=name).item()),
             "seedsKept": bool(scores["seeds_kept"].sel(relation=name).item()),
+            "uneven": uneven.get(("relations", name), ""),
             "scores": _floats(scores.sel(relation=name).values),
         }
         for name in scores["relation"].values.tolist()
     ]
 
 
-def _imported(atlas: Atlas) -> list[dict[str, Any]]:
-    """Imported task scores: the mean over their seeds."""
+def _imported(atlas: Atlas, uneven: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+    """Imported task scores: for each head the mean over the seeds that name it."""
     return [
         {
             "name": name,
             "title": title_of(name),
             "from": str(atlas.run(name, IMPORTED).task_facts.get("imported_from", "elsewhere")),
             "seeds": len(seeds_given(atlas, name)),
+            "uneven": uneven.get((IMPORTED, name), ""),
             "values": _floats(mean_of_seeds(atlas, name).values),
         }
         for name in atlas.imported

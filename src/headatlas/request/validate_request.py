@@ -300,28 +300,47 @@ def has_effects(atlas: Atlas, method: str, task: str) -> bool:
     """
     if method not in atlas.methods(task):
         return False
-    if why := _why_incomparable(atlas, method, task):
+    if mismatch := _why_incomparable(atlas, method, task):
+        why, repair = mismatch
         raise AtlasError(
-            f"{task}: the effects of {method} were measured {why}, so they cannot be compared; validate "
-            "other methods (--method), or map both in one dtype into a new atlas."
+            f"{task}: the effects of {method} were {why}, so they cannot be compared; {repair}, or validate "
+            "other methods (--method)."
         )
     return True
 
 
-def _why_incomparable(atlas: Atlas, method: str, task: str) -> str:
-    """What keeps effects from being compared with the gates; empty if nothing does."""
-    effects, gating = (atlas.run(task, name).decides for name in (method, "gating"))
-    reasons = {
-        "dtype": f"in {effects.get('dtype')}, its gates in {gating.get('dtype')}",
-        "weights": "with other weights than its gates",
-        "tasks": "with other items or tokens than its gates",
+def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] | None:
+    """(what keeps effects from being compared with the gates, how to repair that); None if nothing does."""
+    runs = [atlas.run(task, name) for name in (method, "gating")]
+    effects, gating = (run.decides for run in runs)
+    again = "measure gates and effects"
+    if "imported_from" in runs[0].task_facts:
+        return "imported from a table, which does not say its items", f"{again} of the task in a new atlas"
+    dtypes = effects.get("dtype"), gating.get("dtype")
+    mismatches = {
+        "dtype": (
+            f"measured in {dtypes[0]}, its gates in {dtypes[1]}",
+            f"{again} in one dtype (--dtype {dtypes[1]}) in a new atlas",
+        ),
+        "weights": (
+            "measured with other weights than its gates",
+            f"{again} with the same weights in a new atlas",
+        ),
+        "tasks": (
+            "measured with other items or tokens than its gates",
+            f"{again} with the same task in a new atlas",
+        ),
     }
-    for key, why in reasons.items():
+    for key, mismatch in mismatches.items():
         if effects.get(key) != gating.get(key):
-            return why
+            return mismatch
     declared = {"algorithm": METHODS[method].version, **METHODS[method].constants}
-    is_current = all(effects.get(key) == value for key, value in declared.items())
-    return "" if is_current else "by another version of headatlas, whose numbers differ"
+    if all(effects.get(key) == value for key, value in declared.items()):
+        return None
+    return (
+        "measured by another version of headatlas, whose numbers differ",
+        f"{again} with this version in a new atlas",
+    )
 
 
 def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dtype: str) -> None:

@@ -253,9 +253,9 @@ def _device_name(model: Model) -> str:
 
 def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
     """The ungated model on held-out rows; and what targets of other rows would get in place of the right
-    ones, unless no rows of two groups can exchange their targets.
+    ones. Without rows of two groups that can take other targets there is no `gain`.
 
-    `groups` and `held_out_nll` have one value per row.
+    `groups` and `held_out_nll` have one value per row. Without `gain`, `targets` counts the distinct targets.
     """
     held_out = task.held_out
     plain = evaluate(model, held_out)
@@ -278,7 +278,7 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
             judged.append(place)
     groups = [task.groups[place] for place in judged]
     if len(set(groups)) < 2:
-        return figures
+        return {**figures, "targets": len({row.target for row in held_out})}
     chance = evaluate(model, swapped)
     gain = (chance.nll - plain.nll[judged]).double()
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
@@ -116,8 +117,19 @@ def _from_yaml(path: Path) -> Task:
     return Task(TaskSpec.from_mapping(data, path.name), path.parent)
 
 
+def _query_options(query: str) -> dict[str, str]:
+    """key -> value of "prompt=question&target=answer"; a key that stands there twice is refused."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        values = ", ".join(repr(value) for key, value in pairs if key == repeated)
+        raise TaskError(f"{repeated!r} is given more than once ({values}); give each option of a task once.")
+    return given
+
+
 def _from_file(path: Path, query: str = "") -> Task:
-    given = dict(parse_qsl(query, keep_blank_values=True))
+    given = _query_options(query)
     columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
     name, group, form = given.pop("name", path.stem), given.pop("group", None), given.pop("format", None)
     for key in given:
@@ -153,7 +165,7 @@ def _asking(name: str) -> Task:
 
 def _hub(text: str) -> Task:
     name, _, query = text.removeprefix("hub:").partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True))
+    given = _query_options(query)
     columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
     group = given.pop("group", None)
     source: dict[str, Any] = {"hub": name, "columns": columns}

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from headatlas.core import CATEGORIES, RequestError, TaskError, UnknownNameError
+from headatlas.core import CATEGORIES, RequestError, TaskError, UnknownNameError, is_printable
 
 __all__ = ["OTHER", "Relation", "builtin_relations", "distinct_relations", "load_relation"]
 
@@ -44,7 +44,7 @@ class Relation:
     def __post_init__(self) -> None:
         for key in ("name", "category"):
             value = getattr(self, key)
-            if not (isinstance(value, str) and value.strip() and value.isprintable()):
+            if not (isinstance(value, str) and value.strip() and is_printable(value)):
                 raise TaskError(f"the {key} of a relation is a line of text, not {value!r:.60}.")
         pairs = _require_pairs(self.name, self.pairs)
         counts = Counter(pairs)

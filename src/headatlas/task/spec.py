@@ -24,7 +24,7 @@ from math import isfinite
 from string import Formatter
 from typing import Any
 
-from headatlas.core import TaskError, UnknownNameError
+from headatlas.core import TaskError, UnknownNameError, is_printable
 
 __all__ = ["SOURCES", "WORDS", "TaskSpec", "columns_of", "fill"]
 
@@ -84,7 +84,7 @@ class TaskSpec:
                 raise TaskError(
                     f"task {self.name!r}: {key} is a whole number from {least} on, not {value!r}."
                 )
-        if not self.name.strip() or not self.name.isprintable():
+        if not self.name.strip() or not is_printable(self.name):
             raise TaskError(f"a task's name is a line of text, not {self.name!r}.")
         if self.examples_by is not None and not isinstance(self.examples_by, str):
             raise TaskError(f"task {self.name!r}: examples_by names one column, not {self.examples_by!r}.")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.statistics import PERMUTATIONS, holm
-from headatlas.core import THRESHOLD, plural
+from headatlas.core import THRESHOLD, plural, require_share
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -109,6 +109,7 @@ def find(atlas: Atlas, threshold: float = THRESHOLD, permutations: int = PERMUTA
     from headatlas.atlas.finding import category_findings, evidence, role_findings
     from headatlas.atlas.finding.flat_heads import Heads
 
+    threshold = require_share("threshold", threshold)
     heads = Heads(atlas)
     findings: list[Finding] = []
     for task in atlas.tasks:

@@ -48,6 +48,19 @@ _CHANCE = (
 )
 
 
+def _unknown_chance(groups: int, targets: int | None) -> str:
+    if groups == 1:
+        reason = "all held-out items are of one group; add groups to the task"
+    elif targets == 1:
+        reason = "all held-out items have the same target; add items with other targets to the task"
+    else:
+        reason = (
+            "the targets of other held-out items do not fit behind the prompts of two groups; add items with "
+            "other targets to the task"
+        )
+    return f"whether the model is better than chance cannot be judged: {reason}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
@@ -83,6 +96,9 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     "chance": _CHANCE.format,
     "retain-chance": f"task to keep: {_CHANCE}".format,
     "forget-chance": f"task to forget: {_CHANCE}".format,
+    "chance-unknown": _unknown_chance,
+    "retain-chance-unknown": lambda **numbers: f"task to keep: {_unknown_chance(**numbers)}",
+    "forget-chance-unknown": lambda **numbers: f"task to forget: {_unknown_chance(**numbers)}",
     "updates": _updates,
     "seeds": lambda seeds: (
         f"{plural(seeds, 'seed')}, fewer than any preset has ({LEAST_SEEDS}): other seeds may give another "
@@ -150,6 +166,9 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "chance": lambda **_: "model at chance",
     "retain-chance": lambda **_: "model at chance in the task to keep",
     "forget-chance": lambda **_: "model at chance in the task to forget",
+    "chance-unknown": lambda **_: "chance cannot be judged",
+    "retain-chance-unknown": lambda **_: "chance cannot be judged in the task to keep",
+    "forget-chance-unknown": lambda **_: "chance cannot be judged in the task to forget",
     "updates": _update_counts,
     "seeds": lambda seeds: plural(seeds, "seed"),
     "imported-seeds": lambda seeds: plural(seeds, "seed"),
@@ -299,21 +318,26 @@ def chance_doubt(baseline: Mapping[str, Any], side: str = "") -> Doubt | None:
     """A doubt if the model does not clearly prefer the right targets to those of other rows: if zero lies in
     the 95 % interval of its gain over groups of items, or above it.
 
-    `side` is "retain" or "forget" for the baseline of a contrast. None if the baseline cannot tell.
+    Another doubt if the baseline was measured and cannot tell. `side` is "retain" or "forget" for the
+    baseline of a contrast.
     """
     from scipy import stats  # importing scipy takes a second; most commands do not need it
 
-    prefix = f"{side}_" if side else ""
+    prefix, key = (f"{side}_", f"{side}-chance") if side else ("", "chance")
     names = ("gain", "gain_error", "nll", "chance_nll", "accuracy")
     numbers = {name: baseline.get(f"{prefix}{name}") for name in names}
+    groups = baseline.get(f"{prefix}groups")
+    if groups and numbers["gain"] is None and numbers["nll"] is not None:
+        targets = baseline.get(f"{prefix}targets")
+        counts = {"groups": len(set(groups)), "targets": None if targets is None else int(targets)}
+        return Doubt(f"{key}-unknown", counts)
     if any(value is None for value in numbers.values()):
         return None
     gain, error = (float(numbers.pop(name) or 0) for name in ("gain", "gain_error"))
-    groups = baseline.get(f"{prefix}groups")
     freedom = max(1, len(set(groups)) - 1) if groups else 100
     if gain > stats.t.ppf(0.975, freedom) * error:
         return None
-    return Doubt(f"{side}-chance" if side else "chance", numbers)
+    return Doubt(key, numbers)
 
 
 def _is_imported(run: Run) -> bool:
