@@ -151,8 +151,8 @@ class EffectSummary:
 
     `items` of each seed and `distinct_items` of all; `nll`: the loss with all heads (None in another metric:
     then `mean` is that of `metric`, as it is known: the mean logit difference, KL divergence, …); `whole`:
-    the effect of all heads at once; `sum`: that of the heads, summed; `points` per item and `completeness_error` of
-    integrated gradients; `corruption` of mediation; `heads` by falling effect.
+    the effect of all heads at once; `sum`: that of the heads, summed; `points` per item and
+    `completeness_error` of integrated gradients; `corruption` of mediation; `heads` by falling effect.
     """
 
     task: str

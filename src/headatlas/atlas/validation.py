@@ -321,8 +321,8 @@ class Validation:
         if self.gap.low is None:
             reason = "one group cannot" if self.independent < 2 else "items that do not vary cannot"
             return (
-                f"not normalized: the whole model is {self.gap.mean:+.2f} {self.metric.unit} better than no heads "
-                f"on the held-out items, but {reason} tell how certain that is"
+                f"not normalized: the whole model is {self.gap.mean:+.2f} {self.metric.unit} better than no "
+                f"heads on the held-out items, but {reason} tell how certain that is"
             )
         return (
             "not normalized: the whole model is not clearly better than no heads "

@@ -65,12 +65,6 @@ class RowLoss:
     def is_nll(self) -> bool:
         return self.metric == NLL
 
-    @property
-    def is_recordable(self) -> bool:
-        """True if a pass is the same operations whatever its numbers are, on one model with one set of
-        gates."""
-        return self.metric in (NLL, "logit_diff")
-
     def reference(self, model: Model, batch: Pass) -> Float[Tensor, "target token"] | None:
         """What the metric compares with: the logits of the model as it is now, or None. Ask it before gates
         are set."""

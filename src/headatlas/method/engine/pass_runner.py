@@ -58,16 +58,17 @@ class PassRunner:
         layers, width = model.spec.layers, model.spec.hidden
         self.compiler = BlockCompiler(model, tokens * layers * width * objective.schedule.updates)
         self.row_loss = RowLoss(objective.settings.metric)
+        if not self.row_loss.is_nll:
+            self.compiler.give_up()
         self.recorder = self._recorder()
         operations = 4.0 * (model.spec.parameters or 0) * tokens
         #: passes of an update, filled up to round shapes; 0: cut by the budget alone
         self.pieces = passes_per_update(operations) if model.device.type == "cuda" else 0
 
     def _recorder(self) -> Recorder:
-        """Passes with a metric of the user's own, or with a second model to compare with, are not recorded:
-        nobody knows what those wait for."""
+        """Only passes with the default metric are recorded: a function may wait for results of the GPU."""
         recorder = Recorder(self.model)
-        recorder.on &= self.row_loss.is_recordable
+        recorder.on &= self.row_loss.is_nll
         return recorder
 
     @contextmanager
