@@ -225,7 +225,9 @@ def test_integrated_gradients_of_a_half_precision_model_are_measured_in_float32(
 def test_integrated_gradients_without_room_for_float32(monkeypatch):
     """They are measured in the dtype of the model, whose weights are as before, and say so."""
     model, rows = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2)
-    wanted = attribution._integrate(model, rows, attribution.TOLERANCE, attribution.MOST_POINTS, None)
+    wanted = attribution._integrate(
+        model, rows, attribution.TOLERANCE, attribution.MOST_POINTS, metrics.RowLoss(), None
+    )
     plain, calls = torch.Tensor.float, []
 
     def runs_out_of_memory(tensor):

@@ -8,7 +8,7 @@ from typing import Any
 from headatlas.core import RequestError
 from headatlas.method.method import Method, MetricOptions
 
-__all__ = ["MOST_POINTS", "PROVIDES", "TOLERANCE"]
+__all__ = ["MOST_POINTS", "PROVIDES", "TOLERANCE", "GradientOptions"]
 
 #: integrated gradients stop when the expected error of the sum over heads is this share of the whole effect
 TOLERANCE = 0.02

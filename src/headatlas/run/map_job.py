@@ -186,7 +186,7 @@ def effects_run(
         decides,
         version=method.version,
         request=request,
-        about={**method.about, **metric_about(metric_of(options))},
+        about={**method.about, **_metric_about(metric_of(options))},
     )
 
 
@@ -196,7 +196,7 @@ def metric_of(options: Any) -> Metric:
     return metric
 
 
-def metric_about(metric: Metric) -> dict[str, str]:
+def _metric_about(metric: Metric) -> dict[str, str]:
     """What an atlas keeps of a metric to show its effects; nothing of the default."""
     if metric == NLL:
         return {}

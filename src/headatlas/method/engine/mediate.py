@@ -125,7 +125,7 @@ def mediate(
     row_loss = RowLoss(metric)
 
     def clean_logits(batch: Pass, members: Sequence[int]) -> Tensor:
-        return logits_of_others(model, [rows[place] for place in members], batch)
+        return _logits_of_others(model, [rows[place] for place in members], batch)
 
     reference = clean_logits if metric == "kl" else None
     plain, changed, _ = row_effects(model, corrupted, changes, progress, row_loss, reference)
@@ -134,7 +134,7 @@ def mediate(
 
 
 @torch.no_grad()
-def logits_of_others(model: Model, others: Sequence[Row], batch: Pass) -> Float[Tensor, "target token"]:
+def _logits_of_others(model: Model, others: Sequence[Row], batch: Pass) -> Float[Tensor, "target token"]:
     """The logits at the targets of a pass where each row is replaced by another one with its target."""
     table = RowTable(others)
     starts = torch.from_numpy(table.starts).to(batch.rows.device)
