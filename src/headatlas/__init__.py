@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         write_table,
     )
     from headatlas.export import FORMATS, Exported, ExportRequest, export_model
-    from headatlas.method import METHODS, GatingSettings, relation_scores
+    from headatlas.method import METHODS, GatingSettings, MetricBatch, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, list_models, load_model
     from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
     from headatlas.run import (
@@ -97,6 +97,7 @@ __all__ = [
     "Interval",
     "LocalExecutor",
     "MapRequest",
+    "MetricBatch",
     "Model",
     "ModelRefusedError",
     "ModelSourceError",

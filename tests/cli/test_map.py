@@ -302,3 +302,13 @@ def test_a_card_names_tasks_and_roles_at_every_width(atlas, width):
     assert "words" in card and "roles" in card and "G+" in card
     assert re.search(r"\d (facilitating|interfering|irrelevant|anomaly|unclear)", card.replace("\n", " "))
     assert len(re.findall(r"\d\.\d\d / \d\.\d\d / \d\.\d\d", card)) == 2
+
+
+def test_a_metric_is_an_option(tiny, tmp_path):
+    """`--option metric=…` reaches the method, and effects are shown in its unit."""
+    task = tmp_path / "foils.jsonl"
+    lines = [f'{{"prompt": "w{n} w{n + 1}", "target": " w1", "foil": " w2"}}\n' for n in range(3, 40)]
+    task.write_text("".join(lines))
+    out = ("--method", "ablate-zero", "--option", "metric=logit_diff", "--out", tmp_path / "atlas")
+    shown = invoke("map", tiny, "--task", task, "--items", "4", *out).stdout
+    assert "mean logit difference" in shown and "effects in logits" in shown

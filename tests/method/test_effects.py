@@ -15,7 +15,7 @@ from headatlas import GateError, Head, RequestError, gates, load_model
 from headatlas.core import FitError, UnknownNameError
 from headatlas.method.engine import attribute as attribution
 from headatlas.method.engine import determinism
-from headatlas.method.engine import head_effects as effects
+from headatlas.method.engine import metric as metrics
 from headatlas.method.engine.ablate import STAND_INS, ablate, mean_outputs, partners
 from headatlas.method.engine.attribute import _Points, attribute, integrate
 from headatlas.method.engine.likelihood import evaluate, evaluate_sets
@@ -225,7 +225,9 @@ def test_integrated_gradients_of_a_half_precision_model_are_measured_in_float32(
 def test_integrated_gradients_without_room_for_float32(monkeypatch):
     """They are measured in the dtype of the model, whose weights are as before, and say so."""
     model, rows = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2)
-    wanted = attribution._integrate(model, rows, attribution.TOLERANCE, attribution.MOST_POINTS, None)
+    wanted = attribution._integrate(
+        model, rows, attribution.TOLERANCE, attribution.MOST_POINTS, metrics.RowLoss(), None
+    )
     plain, calls = torch.Tensor.float, []
 
     def runs_out_of_memory(tensor):
@@ -242,14 +244,14 @@ def test_integrated_gradients_without_room_for_float32(monkeypatch):
 
 
 def test_a_row_that_fits_in_half_precision_alone(monkeypatch):
-    model, rows, plain = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2), attribution.row_nll
+    model, rows, plain = load_model(build_tiny("llama").to(torch.bfloat16)), some_rows(2), metrics.row_nll
 
-    def tight(model, batch):
+    def tight(model, batch, *others):
         if model.hf.dtype == torch.float32:
             raise torch.OutOfMemoryError("fake")
-        return plain(model, batch)
+        return plain(model, batch, *others)
 
-    monkeypatch.setattr(attribution, "row_nll", tight)
+    monkeypatch.setattr(metrics, "row_nll", tight)
     assert integrate(model, rows).dtype == "bfloat16"
     single = load_model(build_tiny("llama"))
     with pytest.raises(FitError, match="one row at a time does not fit"):
@@ -421,16 +423,16 @@ def test_a_model_with_weights_that_learn_is_left_as_it_was(llama):
 
 def test_when_memory_runs_out_passes_get_smaller(llama, monkeypatch):
     """The same numbers, whatever the passes; and a sentence when not even a row has room."""
-    rows, plain, sizes = some_rows(), effects.row_nll, []
+    rows, plain, sizes = some_rows(), metrics.row_nll, []
 
-    def tight(model, batch, logits=None):
+    def tight(model, batch, *others):
         sizes.append(batch.ids.numel())
         if batch.ids.numel() > most:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return plain(model, batch, logits)
+        return plain(model, batch, *others)
 
     wanted = ablate(llama, rows)
-    monkeypatch.setattr(effects, "row_nll", tight)
+    monkeypatch.setattr(metrics, "row_nll", tight)
     most = 24
     np.testing.assert_allclose(ablate(llama, rows).values, wanted.values, atol=1e-5)
     assert max(sizes) > most
@@ -441,34 +443,34 @@ def test_when_memory_runs_out_passes_get_smaller(llama, monkeypatch):
 
 @pytest.mark.parametrize("method", [attribute, integrate])
 def test_gradients_in_smaller_passes(llama, monkeypatch, method):
-    rows, plain, sizes = some_rows(), attribution.row_nll, []
+    rows, plain, sizes = some_rows(), metrics.row_nll, []
 
-    def tight(model, batch):
+    def tight(model, batch, *others):
         sizes.append(batch.ids.numel())
         if batch.ids.numel() > 24:
             raise torch.OutOfMemoryError("fake")
-        return plain(model, batch)
+        return plain(model, batch, *others)
 
     wanted = method(llama, rows)
-    monkeypatch.setattr(attribution, "row_nll", tight)
+    monkeypatch.setattr(metrics, "row_nll", tight)
     np.testing.assert_allclose(method(llama, rows).values, wanted.values, atol=1e-5)
     assert max(sizes) > 24
 
 
 def test_a_pass_that_failed_is_freed_before_the_next(llama, monkeypatch):
     """The error's traceback holds the tensors of the failed pass; a second try needs their memory."""
-    plain, held, alive = attribution.row_nll, [], []
+    plain, held, alive = metrics.row_nll, [], []
 
-    def needs_any_order(model, batch):
+    def needs_any_order(model, batch, *others):
         alive.extend(ref() is not None for ref in held)
         if not held:
             large = torch.zeros(10)
             held.append(weakref.ref(large))
             raise RuntimeError("this operation has no deterministic implementation")
-        return plain(model, batch)
+        return plain(model, batch, *others)
 
     monkeypatch.setattr(determinism, "allow_any_order", lambda error: "deterministic" in str(error))
-    monkeypatch.setattr(attribution, "row_nll", needs_any_order)
+    monkeypatch.setattr(metrics, "row_nll", needs_any_order)
     attribute(llama, some_rows())
     assert alive and not any(alive)
 
@@ -497,7 +499,7 @@ def bad_losses(plain, call):
 )
 @pytest.mark.parametrize("method", [ablate, mediate])
 def test_a_head_whose_loss_overflows_is_named(llama, monkeypatch, method, call, what):
-    monkeypatch.setattr(effects, "row_nll", bad_losses(effects.row_nll, call))
+    monkeypatch.setattr(metrics, "row_nll", bad_losses(metrics.row_nll, call))
     with pytest.raises(
         FitError, match=rf"^{what} are NaN or infinite in 1 of 5 rows; the model is in float32"
     ):
@@ -506,7 +508,7 @@ def test_a_head_whose_loss_overflows_is_named(llama, monkeypatch, method, call, 
 
 @pytest.mark.parametrize("method", [attribute, integrate])
 def test_gradients_that_overflow_are_an_error(llama, monkeypatch, method):
-    monkeypatch.setattr(attribution, "row_nll", bad_losses(attribution.row_nll, 1))
+    monkeypatch.setattr(metrics, "row_nll", bad_losses(metrics.row_nll, 1))
     with pytest.raises(FitError, match="NaN or infinite in 1 of"):
         method(llama, some_rows())
 

@@ -39,7 +39,9 @@ class Summary:
     and remove, on `held_out` rows of `groups` groups that no gate was fitted on. `gain`: how far the gates of
     retain and remove lower that NLL, with an interval over groups and seeds (over groups alone with one
     seed). `known`: the same figures on `known_rows` held-out rows of groups that were fitted on; empty if
-    there are none. `unclear`: mean share of heads of which no score reaches the threshold;
+    there are none. `metric`: the mean of the metric that gates were fitted on, called `metric_label`, for
+    baseline, retain and remove; empty for the negative log-likelihood. `unclear`: mean share of heads of
+    which no score reaches the threshold;
     `parted`: mean distance between G+ and G- of a head, small where the fits have hardly begun.
     """
 
@@ -61,9 +63,14 @@ class Summary:
     gain: dict[str, Interval] = field(default_factory=dict)
     known: dict[str, dict[str, float]] = field(default_factory=dict)
     known_rows: int | None = None
+    metric: dict[str, float] = field(default_factory=dict)
+    metric_label: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        if not self.metric:
+            del data["metric"], data["metric_label"]
+        return data
 
 
 def always(scores: xr.Dataset) -> xr.Dataset:
@@ -118,6 +125,7 @@ def held_out_summary(
     groups = baseline.get("groups")
     return {
         **{name: figures(name) for name in HELD_OUT},
+        "metric": figures("metric"),
         "held_out": int(baseline["rows"]) if "rows" in baseline else None,
         "groups": len(set(groups)) if groups else None,
         "gain": {

@@ -326,6 +326,7 @@ class Atlas:
             for fit in ("retain", "remove")
         }
         held_out = held_out_summary(run.baseline, facts)
+        held_out["metric_label"] = run.about.get("metric", "")
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def effect_summary(self, task: str, method: str) -> EffectSummary:

@@ -149,9 +149,10 @@ class HeadEffect:
 class EffectSummary:
     """Effects of single heads on a task in numbers; None stands for what an imported table does not tell.
 
-    `items` of each seed and `distinct_items` of all; `nll`: the loss with all heads; `whole`: the effect of
-    all heads at once; `sum`: that of the heads, summed; `points` per item and `completeness_error` of
-    integrated gradients; `corruption` of mediation; `heads` by falling effect.
+    `items` of each seed and `distinct_items` of all; `nll`: the loss with all heads (None in another metric:
+    then `mean` is that of `metric`, as it is known: the mean logit difference, KL divergence, …); `whole`:
+    the effect of all heads at once; `sum`: that of the heads, summed; `points` per item and
+    `completeness_error` of integrated gradients; `corruption` of mediation; `heads` by falling effect.
     """
 
     task: str
@@ -167,6 +168,8 @@ class EffectSummary:
     corruption: str | None
     doubts: tuple[Doubt, ...]
     heads: tuple[HeadEffect, ...]
+    metric: str = "loss"
+    mean: float | None = None
 
     def strongest(self, most: int) -> tuple[list[HeadEffect], list[HeadEffect]]:
         """The heads that help most and those that hurt most, up to `most` each."""
@@ -180,6 +183,7 @@ class EffectSummary:
             "items": self.items,
             "distinct_items": self.distinct_items,
             "nll": self.nll,
+            **({} if self.metric == "loss" else {"metric": self.metric, "mean": self.mean}),
             "whole": self.whole,
             "sum": self.sum,
             "points": self.points,
@@ -210,6 +214,8 @@ def summarize_effects(atlas: Atlas, task: str, method: str) -> EffectSummary:
         items=int(facts[0]["items"]) if "items" in facts[0] else None,
         distinct_items=pooled.attrs["items"],
         nll=mean_of("nll"),
+        metric=atlas.run(task, method).about.get("metric", "loss"),
+        mean=mean_of("metric"),
         whole=mean_of("whole"),
         sum=float(np.nansum(values)),
         points=mean_of("points"),

@@ -11,8 +11,8 @@ from headatlas.atlas.effect_summary import qualifications
 from headatlas.atlas.finding import TOPICS, Finding, find, plural
 from headatlas.atlas.finding.doubts import made_how, seed_blocks_text
 from headatlas.atlas.imported import imported_effects, imported_markdown
-from headatlas.atlas.validation import FAITHFULNESS_WORDS
-from headatlas.core import NOT_IMPORTED, THRESHOLD
+from headatlas.atlas.validation import faithfulness_words
+from headatlas.core import NLL, NOT_IMPORTED, THRESHOLD
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -201,7 +201,9 @@ def _basis(atlas: Atlas) -> list[str]:
         lines.append(f"- {_safe(task)}: {made_how(atlas, task)}")
         lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in atlas.doubts(task)]
     if atlas.validated:
-        lines += ["", *FAITHFULNESS_WORDS]
+        metrics = {atlas.validation(task).metric.name: task for task in atlas.validated}
+        for task in metrics.values():
+            lines += ["", *faithfulness_words(atlas.validation(task).facts.get("metric", NLL))]
     waiting = [task for task in atlas.tasks if atlas.asks_for(task) and atlas.relation_of(task) is None]
     if waiting:
         lines += [

@@ -65,7 +65,9 @@ _RESOLVED = _form(
 
 
 def _held_out(**more: Any) -> dict[str, Any]:
-    names = [f"{side}{name}" for side in ("", "known_") for name in ("nll", "accuracy", "token_accuracy")]
+    names = [
+        f"{side}{name}" for side in ("", "known_") for name in ("nll", "accuracy", "token_accuracy", "metric")
+    ]
     return _form(held_out_nll=_NUMBERS, **dict.fromkeys(names, _NUMBER), **more) | _NLL_OF_ITEMS
 
 
@@ -110,6 +112,7 @@ _RUN = _form(
 _EFFECT_FACTS = _form(
     items=_WHOLE,
     nll=_NUMBER,
+    metric=_NUMBER,
     whole=_NUMBER,
     sum=_NUMBER,
     points=_NUMBER,

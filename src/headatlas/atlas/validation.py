@@ -1,6 +1,7 @@
 """How far a map can be believed: losses with heads kept, taken away and switched off, in numbers.
 
-The metric of a gate set is the mean log-probability of the targets over held-out items, in nats. A method
+The metric of a gate set is the mean log-probability of the targets over held-out items, in nats; or minus the
+mean loss by the metric that a task was validated in. "Nats" below, and in names, stand for its unit. A method
 ranks the heads; the curves run over the share of heads kept (or taken away), the best first.
 
     sufficiency   the mean gain over no heads along the curve of heads kept: higher is better
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas.interval import Interval, Spread, jackknife, jackknife_spread, spread_interval
-from headatlas.core import AtlasError, slug
+from headatlas.core import NLL, AtlasError, MetricWords, metric_words, slug
 from headatlas.core.lazy import pd, xr
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ORDERS",
     "SHARES",
     "Validation",
+    "faithfulness_words",
     "item_words",
     "validation_name",
 ]
@@ -43,16 +45,25 @@ SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 ORDERS = ("facilitation", "irrelevance", "interference")
 #: the scatter of independent rankings is not reduced below this share of it
 _LEAST_KEPT = 0.1
-#: what the figures mean, a line each
-FAITHFULNESS_WORDS = (
-    "*Sufficiency*: the mean gain in target log-probability over no heads, along the share of heads kept, "
+_FAITHFULNESS = (
+    "*Sufficiency*: the mean gain in {gain} over no heads, along the share of heads kept, "
     "the most wanted first. *Distance*: the mean distance from the whole model along that curve. "
-    "*Necessity*: the mean loss against the whole model as those heads are taken away. In nats; or "
+    "*Necessity*: the mean loss against the whole model as those heads are taken away. In {unit}; or "
     "divided by what all heads gain over none (faithfulness: 0 as without any head, 1 as the whole model), "
     "if that gain is clearly above 0.",
     "Heads that are not kept are switched off, as they are while gates are fitted: that suits gating and "
     "zero ablation more than methods that ask another question. Being ahead of random heads is a low bar.",
 )
+
+
+def faithfulness_words(metric: Any = NLL) -> tuple[str, ...]:
+    """What the figures mean, a line each, for curves in a metric."""
+    words = metric_words(metric)
+    return tuple(line.format(gain=words.gain, unit=words.unit) for line in _FAITHFULNESS)
+
+
+#: for curves in nats of the target log-probability
+FAITHFULNESS_WORDS = faithfulness_words()
 #: figure -> the side that it is measured on
 FIGURES = {"sufficiency": "keep", "distance": "keep", "necessity": "drop"}
 
@@ -113,6 +124,12 @@ class Validation:
     @property
     def shares(self) -> np.ndarray:
         return np.array(self.counts) / self.heads
+
+    @property
+    def metric(self) -> MetricWords:
+        """The metric that losses are measured in, and its unit: nats of the target log-probability unless
+        the task was validated in another metric."""
+        return metric_words(self.facts.get("metric", NLL))
 
     @property
     def items(self) -> int:
@@ -241,6 +258,7 @@ class Validation:
             "items": self.items,
             "groups": self.independent,
             "gap": {"nats": self.gap.mean, "low": self.gap.low, "high": self.gap.high},
+            **({} if self.metric.name == NLL else {"metric": self.metric.name, "unit": self.metric.unit}),
             "normalized": self.is_normalized,
             "why_not_normalized": self.why_not_normalized() or None,
             "intervals": self.interval_words() or None,
@@ -276,7 +294,11 @@ class Validation:
 
     def explanation(self) -> list[str]:
         """What the figures mean, and what their intervals are over."""
-        return [words for words in (*FAITHFULNESS_WORDS, self.interval_words()) if words]
+        return [
+            words
+            for words in (*faithfulness_words(self.facts.get("metric", NLL)), self.interval_words())
+            if words
+        ]
 
     def interval_words(self) -> str:
         """What the intervals count, in a sentence; empty if one group of items leaves none."""
@@ -299,12 +321,12 @@ class Validation:
         if self.gap.low is None:
             reason = "one group cannot" if self.independent < 2 else "items that do not vary cannot"
             return (
-                f"not normalized: the whole model is {self.gap.mean:+.2f} nats better than no heads on the "
-                f"held-out items, but {reason} tell how certain that is"
+                f"not normalized: the whole model is {self.gap.mean:+.2f} {self.metric.unit} better than no "
+                f"heads on the held-out items, but {reason} tell how certain that is"
             )
         return (
             "not normalized: the whole model is not clearly better than no heads "
-            f"({self.gap.mean:+.2f}{self.gap.brackets('+.2f')} nats)"
+            f"({self.gap.mean:+.2f}{self.gap.brackets('+.2f')} {self.metric.unit})"
         )
 
     def change(self, order: str, share: float) -> Interval:

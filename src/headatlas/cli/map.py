@@ -270,6 +270,11 @@ def show_held_out(console: Console, summary: Summary) -> None:
                 for words, gain in zip(("with G+", "with G−"), summary.gain.values(), strict=False)
             ]
             lines.insert(1, f"gain {', '.join(gains)}")
+        if title == "held out" and {"baseline", "retain", "remove"} <= summary.metric.keys():
+            figures_text = "{:.2f} ungated, {:.2f} with G+, {:.2f} with G−".format(
+                *(summary.metric[fit] for fit in ("baseline", "retain", "remove"))
+            )
+            lines.append(f"{escape(summary.metric_label)} {figures_text}")
         lines += [f"({about})"] if about else []
         for place, line in enumerate(lines):
             console.print(f"  {title if place == 0 else '':<8} {line}")
@@ -280,6 +285,8 @@ def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
     if summary.nll is not None:
         prompts = " with corrupted prompts" if summary.method == "mediate" else ""
         parts.append(f"loss {summary.nll:.2f} nats{prompts}")
+    if summary.mean is not None:
+        parts.append(f"mean {escape(summary.metric)} {summary.mean:.2f}")
     if unit != "nats":
         parts.append(f"effects in {escape(unit)}")
     console.print(f"\n[bold]{escape(summary.task)}[/], {', '.join(parts)}")

@@ -113,7 +113,7 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
 def _show_methods(console: Console, check: Validation) -> None:
     """A table in nats, after a normalized one if faithfulness means something."""
     lines = check.records()
-    for suffix, unit in (("", "share of the gap"), ("_nats", "nats")):
+    for suffix, unit in (("", "share of the gap"), ("_nats", escape(check.metric.unit))):
         if not suffix and not check.is_normalized:
             console.print(f"  {escape(check.why_not_normalized())}")
             continue
@@ -141,7 +141,8 @@ def _show_ablation(console: Console, check: Validation) -> None:
                 *(f"{float(one['change'].sel(order=order)):+.3f}" for order in orders),
                 f"{float(one['middle']):+.2f} [{float(one['low']):+.2f} to {float(one['high']):+.2f}]",
             )
-    console.print("\n  change of the target log-probability (nats), heads off in the order of")
+    gain = f"{check.metric.gain} ({check.metric.unit})"
+    console.print(f"\n  change of the {escape(gain)}, heads off in the order of")
     show_table(console, table)
 
 

@@ -26,6 +26,17 @@ from headatlas.core.methods import (
     in_method_order,
     method_name_problem,
 )
+from headatlas.core.metrics import (
+    METRICS,
+    NLL,
+    Metric,
+    MetricWords,
+    metric_from_json,
+    metric_name,
+    metric_to_json,
+    metric_words,
+    require_metric,
+)
 from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
 from headatlas.core.numbers import require_path, require_share, require_whole
 from headatlas.core.options import Options, require_options
@@ -58,6 +69,8 @@ __all__ = [
     "IMPLEMENTS",
     "IMPORTED",
     "METHOD_ORDER",
+    "METRICS",
+    "NLL",
     "NOT_IMPORTED",
     "ROLES",
     "THRESHOLD",
@@ -70,6 +83,8 @@ __all__ = [
     "HeadNameError",
     "HeadatlasError",
     "Loaded",
+    "Metric",
+    "MetricWords",
     "ModelRef",
     "ModelRefusedError",
     "ModelSourceError",
@@ -92,12 +107,17 @@ __all__ = [
     "is_local_path",
     "is_printable",
     "method_name_problem",
+    "metric_from_json",
+    "metric_name",
+    "metric_to_json",
+    "metric_words",
     "parse_json",
     "plural",
     "ranked",
     "relation_words",
     "require_device",
     "require_dtype_name",
+    "require_metric",
     "require_options",
     "require_path",
     "require_share",

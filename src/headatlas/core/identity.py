@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from headatlas.core.metrics import NLL, metric_name
+
 __all__ = ["difference", "identity_of"]
 
 
@@ -17,7 +19,7 @@ def identity_of(decides: Any) -> str:
 
 def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """What decides about the numbers and is not the same, in words."""
-    old, new = _flat(known), _flat(wanted)
+    old, new = (_flat(_with_metric(decides)) for decides in (known, wanted))
     if not old or not new:  # one of the two was imported
         return "numbers of another origin: one was measured here, the other imported; give one another name"
     changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
@@ -32,9 +34,21 @@ def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         elif kind == "tokens":  # other items have other tokens, and so has a longer limit
             if not any(other.endswith((" content", " max_tokens")) for other in changed):
                 parts.append("the same items cut into other tokens")
+        elif kind == "source":
+            if "metric" not in changed:
+                parts.append("another function of the same name as metric")
         else:
             parts.append(f"{key} {old.get(key)} instead of {new.get(key)}")
     return ", ".join(dict.fromkeys(parts)) or "other settings"
+
+
+def _with_metric(decides: Mapping[str, Any]) -> dict[str, Any]:
+    """With the name of the metric, which is not stored for the default one; and the source of a function."""
+    if "method" not in decides:
+        return dict(decides)
+    metric = decides.get("metric", NLL)
+    source = {"source": metric["source"]} if isinstance(metric, Mapping) and "source" in metric else {}
+    return {**decides, "metric": metric_name(metric), **source}
 
 
 def _flat(data: Mapping[str, Any]) -> dict[str, str]:

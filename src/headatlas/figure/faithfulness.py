@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
-from headatlas.core import RequestError, title_of
+from headatlas.core import NLL, RequestError, title_of
 from headatlas.figure.footer import Foot, count_by_task, doubt_caption
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
@@ -35,6 +35,24 @@ def _validated(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[V
     return [atlas.validation(task) for task in wanted]
 
 
+def _measured(found: Sequence[Validation]) -> str:
+    """What is compared on the held-out items."""
+    if all(one.metric.name == NLL for one in found):
+        return "the log-probability of held-out targets"
+    return f"{' or '.join(dict.fromkeys(one.metric.gain for one in found))} on held-out items"
+
+
+def _units(found: Sequence[Validation]) -> str:
+    return ", ".join(dict.fromkeys(one.metric.unit for one in found))
+
+
+def _change_label(found: Sequence[Validation]) -> str:
+    if all(one.metric.name == NLL for one in found):
+        return "Log-probability (nats)"
+    names = dict.fromkeys(f"{one.metric.gain} ({one.metric.unit})" for one in found)
+    return " or ".join(name[0].upper() + name[1:] for name in names)
+
+
 @house_style()
 def plot_sufficiency(
     atlas: Atlas,
@@ -52,21 +70,21 @@ def plot_sufficiency(
         for name, (colour, dash) in method_looks(names).items()
     ]
     caption = [
-        "Faithfulness: 0 as without any head, 1 as the whole model, in the log-probability of held-out "
-        "targets. Heads in the order of each method, the most wanted first; random: the mean of random "
+        f"Faithfulness: 0 as without any head, 1 as the whole model, in {_measured(found)}. "
+        "Heads in the order of each method, the most wanted first; random: the mean of random "
         f"orders. Heads that are not there are switched off (zero). "
         f"{count_by_task({one.task: one.items for one in found}, 'held-out item')}.",
         *doubt_caption(atlas, [one.task for one in found], validation_doubts),
     ]
     caption += [
-        f"{title_of(one.task)}, in nats gained over no heads: {one.why_not_normalized()}."
+        f"{title_of(one.task)}, in {one.metric.unit} gained over no heads: {one.why_not_normalized()}."
         for one in found
         if not one.is_normalized
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(2, width, left=0.42, right=0.06)
     texts = [
-        f"{title_of(one.task)}: {word}{'' if one.is_normalized else ', nats'}"
+        f"{title_of(one.task)}: {word}{'' if one.is_normalized else f', {one.metric.unit}'}"
         for one in found
         for word in _SIDES.values()
     ]
@@ -77,7 +95,7 @@ def plot_sufficiency(
         plain_axes(ax, **edge)
         if edge["bottom"]:
             inward_numbers(ax)
-    units = {True: "Faithfulness", False: "Gain (nats)"}
+    units = {True: "Faithfulness", False: f"Gain ({_units(found)})"}
     label_y = " or ".join(units[kind] for kind in units if any(one.is_normalized == kind for one in found))
     return grid.finish(x="Share of heads", y=label_y, label=label)
 
@@ -144,7 +162,7 @@ def plot_ablation(
     grid = lay_out(sheet, [title_of(one.task) for one in found], foot, _HEIGHT)
     for ax, one in zip(grid.panels, found, strict=True):
         draw_ablation(one, ax=ax, colours=colours)
-    return grid.finish(x="Share of heads switched off", y="Log-probability (nats)", label=label)
+    return grid.finish(x="Share of heads switched off", y=_change_label(found), label=label)
 
 
 @house_style()

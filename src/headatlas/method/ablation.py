@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headatlas.method.method import EffectOptions, Method
+from headatlas.method.method import Method, MetricOptions
 
 __all__ = ["PROVIDES"]
 
 
 def _by(stand_in: str) -> Callable[..., Any]:
-    def measure(model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any) -> Any:
+    def measure(model: Any, rows: Any, *, options: MetricOptions, seed: int, progress: Any) -> Any:
         from headatlas.method.engine.ablate import ablate
 
-        return ablate(model, rows, stand_in, seed=seed, progress=progress)
+        return ablate(model, rows, stand_in, seed=seed, metric=options.metric, progress=progress)
 
     return measure
 
@@ -24,7 +24,7 @@ PROVIDES = [
         "ablate-zero",
         "Zero ablation",
         "loss without the head, less loss with it",
-        EffectOptions,
+        MetricOptions,
         _by("zero"),
         version=2,
         aliases=("ablate",),
@@ -33,7 +33,7 @@ PROVIDES = [
         "ablate-mean",
         "Mean ablation",
         "the head's mean output in its place",
-        EffectOptions,
+        MetricOptions,
         _by("mean"),
         version=2,
     ),
@@ -41,7 +41,7 @@ PROVIDES = [
         "ablate-resample",
         "Resample ablation",
         "its output on another item in its place",
-        EffectOptions,
+        MetricOptions,
         _by("resample"),
         version=2,
     ),

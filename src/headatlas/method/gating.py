@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, cast
 
-from headatlas.core import Options, UnknownNameError, require_whole
+from headatlas.core import (
+    NLL,
+    Metric,
+    Options,
+    UnknownNameError,
+    metric_to_json,
+    require_metric,
+    require_whole,
+)
 from headatlas.method.method import Method
 
 __all__ = [
@@ -53,7 +61,8 @@ class GatingSettings(Options):
     set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 2 to 12. `start` is the range
     that the gates of the free fit are drawn from, `held_out` the number of rows that finished gates are
     measured on. With `push` the pressure of remove begins so many times stronger and falls in a straight
-    line to its value: few updates are then enough to shut what nobody needs.
+    line to its value: few updates are then enough to shut what nobody needs. `metric` is what a row loses
+    (`headatlas.core.metrics`).
     """
 
     objective: str
@@ -68,8 +77,10 @@ class GatingSettings(Options):
     start: tuple[float, float] = (0.0, 1.0)
     momentum: tuple[float, float] = (0.9, 0.999)
     held_out: int = 256
+    metric: Metric = NLL
 
     def __post_init__(self) -> None:
+        require_metric(self.metric)
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("batch", "seeds"):
@@ -94,7 +105,15 @@ class GatingSettings(Options):
 
     @classmethod
     def names(cls) -> list[str]:
-        return ["preset", "seeds", "updates", "batch", "objective"]
+        return ["preset", "seeds", "updates", "batch", "objective", "metric"]
+
+    def to_json(self) -> dict[str, Any]:
+        """The default metric is left out, as in atlases that are older than metrics."""
+        data = asdict(replace(self, metric=NLL))
+        if self.metric == NLL:
+            del data["metric"]
+            return data
+        return {**data, "metric": metric_to_json(self.metric)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GatingSettings:
@@ -130,6 +149,7 @@ def resolve(
     updates: int | None = None,
     batch: int | None = None,
     objective: str | None = None,
+    metric: Metric | None = None,
 ) -> GatingSettings:
     """A preset, with what was asked for changed."""
     if preset not in PRESETS:
@@ -139,6 +159,7 @@ def resolve(
         "seeds": seeds,
         "batch": batch,
         "objective": objective,
+        "metric": metric,
     }
     if updates is not None:
         given |= {name: replace(getattr(chosen, name), updates=updates) for name in ("free", "pressed")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headatlas.method.method import EffectOptions, Method
+from headatlas.method.method import Method, MetricOptions
 
 __all__ = ["PROVIDES"]
 
@@ -19,11 +19,11 @@ def _decide(rows: Sequence[Any]) -> dict[str, str]:
 
 
 def _mediate(
-    model: Any, rows: Any, *, options: EffectOptions, seed: int, progress: Any, decided: Mapping[str, str]
+    model: Any, rows: Any, *, options: MetricOptions, seed: int, progress: Any, decided: Mapping[str, str]
 ) -> Any:
     from headatlas.method.engine.mediate import mediate
 
-    return mediate(model, rows, seed=seed, progress=progress, **decided)
+    return mediate(model, rows, seed=seed, metric=options.metric, progress=progress, **decided)
 
 
 def _remark(rows: Sequence[Any]) -> str:
@@ -38,7 +38,7 @@ PROVIDES = [
         "mediate",
         "Causal mediation",
         "what its clean output brings back after a corrupted prompt",
-        EffectOptions,
+        MetricOptions,
         _mediate,
         version=2,
         decide=_decide,

@@ -7,21 +7,25 @@ entry point of the group `headatlas.methods`. Neither imports torch before a met
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from typing import Any, ClassVar
 
 from headatlas.core import (
     METHOD_ORDER,
+    NLL,
     ExtensionError,
+    Metric,
     Options,
     method_name_problem,
+    metric_to_json,
+    require_metric,
     require_options,
     require_whole,
 )
 from headatlas.core.registry import Registry
 
-__all__ = ["METHODS", "EffectOptions", "Method"]
+__all__ = ["METHODS", "EffectOptions", "Method", "MetricOptions"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,26 @@ class EffectOptions(Options):
     def __post_init__(self) -> None:
         for name, most in self.MOST.items():
             object.__setattr__(self, name, require_whole(name, getattr(self, name), 1, most))
+
+
+@dataclass(frozen=True)
+class MetricOptions(EffectOptions):
+    """Options of a method whose effects are differences of a metric: "nll", "logit_diff", "kl" or a function
+    (logits, batch) -> [row]. See `headatlas.core.metrics`."""
+
+    metric: Metric = NLL
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_metric(self.metric)
+
+    def to_json(self) -> dict[str, Any]:
+        """The default metric is left out, as in atlases that are older than metrics."""
+        data = asdict(replace(self, metric=NLL))
+        if self.metric == NLL:
+            del data["metric"]
+            return data
+        return {**data, "metric": metric_to_json(self.metric)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
-from headatlas.core import AtlasError, ModelRef, RequestError, require_whole
+from headatlas.core import (
+    NLL,
+    AtlasError,
+    ModelRef,
+    RequestError,
+    metric_to_json,
+    metric_words,
+    require_whole,
+)
 from headatlas.method.gating import GatingSettings, resolve
 from headatlas.method.method import METHODS
 from headatlas.request.origin import (
@@ -22,7 +30,14 @@ from headatlas.request.origin import (
 from headatlas.request.plan import Plan, Step, seed_blocks, seeds_text
 from headatlas.task import Task, load_task
 
-__all__ = ["ContrastRequest", "MapRequest", "contrast_name", "distinct_tasks", "given_options"]
+__all__ = [
+    "ContrastRequest",
+    "MapRequest",
+    "contrast_name",
+    "distinct_tasks",
+    "given_options",
+    "plain_options",
+]
 
 #: the stage of a contrast, and what is fitted in it
 CONTRAST_STAGES = {"contrast": ("retain",)}
@@ -60,11 +75,18 @@ class MapRequest:
         """`load` are options of `load_model` for a model given by name, by default in dtype "fast"."""
         chosen = METHODS[method]
         given = given_options(**options)
+        checked = chosen.options.given(chosen.name, given)
+        if given.get("metric") == NLL:  # the default is stored as in atlases that are older than metrics
+            del given["metric"]
+        readable = _readable(distinct_tasks(tasks, trust_code=trust_code))
+        if metric_words(getattr(checked, "metric", NLL)).needs_foil:
+            for task in readable:
+                task.require_foils()
         return cls(
             model_ref(model, **{"dtype": "fast", **(load or {})}),
-            _readable(distinct_tasks(tasks, trust_code=trust_code)),
+            readable,
             chosen.name,
-            chosen.options.given(chosen.name, given),
+            checked,
             given,
             _checked_tokens(max_tokens),
             checkpoint_seconds,
@@ -122,7 +144,7 @@ class MapRequest:
             "model": self.model.to_json(),
             "tasks": [task_to_json(task) for task in self.tasks],
             "method": self.method,
-            "options": dict(self.given),
+            "options": plain_options(self.given),
             "max_tokens": self.max_tokens,
         }
 
@@ -242,6 +264,14 @@ def given_options(**options: Any) -> dict[str, Any]:
     """The options that a user gave, as plain values that JSON can hold."""
     given = {name: value for name, value in options.items() if value is not None}
     return {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+
+
+def plain_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as JSON holds them: a metric that is a function is its name and the hash of its source."""
+    return {
+        name: metric_to_json(value) if name == "metric" and callable(value) else value
+        for name, value in given.items()
+    }
 
 
 def contrast_name(retain: str, forget: str) -> str:

@@ -7,8 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headatlas.atlas import Atlas, EffectMap, note_path, open_atlas, record_path
-from headatlas.core import AtlasError, ModelRef, RequestError, UnknownNameError, require_whole, slug
+from headatlas.atlas import Atlas, EffectMap, Run, note_path, open_atlas, record_path
+from headatlas.core import (
+    NLL,
+    AtlasError,
+    Metric,
+    ModelRef,
+    RequestError,
+    UnknownNameError,
+    metric_from_json,
+    metric_to_json,
+    metric_words,
+    require_metric,
+    require_whole,
+    slug,
+)
 from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import distinct_tasks
 from headatlas.request.origin import named_model, recorded_task, task_from_json, task_to_json
@@ -20,8 +33,10 @@ __all__ = [
     "OTHER_CURVES",
     "ValidateRequest",
     "compared_methods",
+    "curve_metric",
     "curve_name",
     "effect_methods",
+    "gate_metric",
     "gated_names",
     "gated_tasks",
     "has_effects",
@@ -59,6 +74,8 @@ class ValidateRequest:
     effect_items: int
     #: gated tasks of the atlas that nothing says where to find
     left_out: tuple[str, ...] = ()
+    #: the metric of the curves; None: that of the gates of each task
+    metric: Metric | None = None
 
     @classmethod
     def of(
@@ -74,10 +91,12 @@ class ValidateRequest:
         effect_items: int = EffectOptions.items,
         trust_code: bool = False,
         load: Mapping[str, Any] | None = None,
+        metric: Metric | None = None,
     ) -> ValidateRequest:
         """All gated tasks that can be found if none is given; the model as the atlas remembers it, in the
         dtype of the gates. Methods that are not given: the built-in ones, and those of plugins that the atlas
-        has for one of the tasks."""
+        has for one of the tasks. Curves are in the metric of the gates of each task unless `metric` names
+        another one; a metric that is a function must be given again."""
         atlas = folder if isinstance(folder, Atlas) else open_atlas(folder)
         for name, value, least, most in (
             ("items", items, 2, 10_000),
@@ -86,11 +105,18 @@ class ValidateRequest:
         ):
             require_whole(name, value, least, most)
         EffectOptions(1, effect_items)
+        if metric is not None:
+            require_metric(metric)
         named = None if methods is None else _named_methods(methods)
         atlas = _of_gating(atlas, tasks)
         others = ", and all others that are to be validated"
         chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code, others=others)
         names = [task.name for task in chosen]
+        for task in chosen:
+            if metric_words(curve_metric(atlas, task.name, metric)).needs_foil:
+                task.require_foils()
+            if retest:
+                gate_metric(atlas.run(task.name), metric)
         wanted = _default_methods(atlas, names) if named is None else named
         load = {name: value for name, value in (load or {}).items() if value is not None}
         if model is None or isinstance(model, str | Path):
@@ -99,7 +125,7 @@ class ValidateRequest:
             elif load["dtype"] not in _OPEN_DTYPES:
                 require_dtype(atlas, names, wanted, str(load["dtype"]).removeprefix("torch."))
         ref = named_model(model, atlas, **load)
-        return cls(ref, tuple(chosen), wanted, items, draws, retest, effect_items, left_out)
+        return cls(ref, tuple(chosen), wanted, items, draws, retest, effect_items, left_out, metric)
 
     def only(self, subjects: Sequence[str]) -> ValidateRequest:
         """The same request for some of its tasks."""
@@ -143,6 +169,7 @@ class ValidateRequest:
             "retest": self.retest,
             "effect_items": self.effect_items,
             "left_out": list(self.left_out),
+            **({} if self.metric is None else {"metric": metric_to_json(self.metric)}),
         }
 
     @classmethod
@@ -150,7 +177,9 @@ class ValidateRequest:
         counts = {name: data[name] for name in ("items", "draws", "retest", "effect_items")}
         tasks = tuple(task_from_json(task) for task in data["tasks"])
         methods, left_out = tuple(data["methods"]), tuple(data["left_out"])
-        return cls(ModelRef.from_json(data["model"]), tasks, methods, left_out=left_out, **counts)
+        metric = None if data.get("metric") is None else require_metric(data["metric"])
+        ref = ModelRef.from_json(data["model"])
+        return cls(ref, tasks, methods, left_out=left_out, metric=metric, **counts)
 
 
 def effect_methods() -> list[str]:
@@ -176,6 +205,17 @@ def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
         if "imported_from" not in atlas.run(task, method).task_facts
     }
     return tuple(name for name in effect_methods() if name in METHODS.built_in or name in measured)
+
+
+def gate_metric(run: Run, metric: Metric | None = None) -> Metric:
+    """The metric that gates were fitted on. One that is a function must be `metric`."""
+    stored = run.settings.get("resolved", {}).get("metric", NLL)
+    return metric_from_json(stored, metric)
+
+
+def curve_metric(atlas: Atlas, task: str, metric: Metric | None = None) -> Metric:
+    """The metric of the curves of a task: that of its gates unless another one is given."""
+    return gate_metric(atlas.run(task)) if metric is None else metric
 
 
 def curve_name(task: str, part: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.atlas import Atlas
-from headatlas.core import Progress, silent
+from headatlas.core import Metric, Progress, silent
 from headatlas.method.method import EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
@@ -36,7 +36,10 @@ def map_heads(
     `model` is a `Model`, a transformers model, or a name, which is loaded in dtype "fast". `options` are
     those of the method. Gating has `preset` ("quick" or "paper"), `seeds`, `updates`, `batch` and
     `objective`; the other methods have `items` (32), which each of their `seeds` (1) draws anew, and measure
-    the effect of every head on the loss.
+    the effect of every head on the loss. All built-in methods have `metric`, what a row loses: "nll" (mean
+    negative log-likelihood of the target, the default), "logit_diff" (first target token against first foil
+    token; every item needs a foil), "kl" (from the ungated model), or a function (logits, batch) -> [row],
+    see `MetricBatch`. Effects are differences of the metric, and gates are fitted on it.
 
     With `out` everything is kept in that folder, fit by fit; `resume` continues what is there, or adds tasks
     and seeds to it. A run that was killed and resumed gives the numbers of an uninterrupted run.
@@ -127,6 +130,7 @@ def validate_atlas(
     draws: int = DRAWS,
     retest: int = 1,
     effect_items: int = EffectOptions.items,
+    metric: Metric | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Atlas:
@@ -135,7 +139,8 @@ def validate_atlas(
     For every task that was gated (or those of `tasks`): the paper's ablation curves, with `draws` random
     orders; sufficiency and necessity of the heads that gating and each of `methods` (all if None) put
     first, on `items` held-out items; and `retest` seeds fitted anew on each of two halves of the items. A
-    method that the atlas does not have yet is run, on `effect_items` items.
+    method that the atlas does not have yet is run, on `effect_items` items. The curves are in the metric of
+    the gates, or in `metric`.
 
     The atlas remembers its model and its task files; give `model` or `tasks` if they have moved. `executor`
     as in `map_heads`.
@@ -143,7 +148,7 @@ def validate_atlas(
     load = getattr(executor, "load", {})
     request = ValidateRequest.of(
         folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
-        effect_items=effect_items, load=load,
+        effect_items=effect_items, load=load, metric=metric,
     )  # fmt: skip
     local = local_executor(model) if model is not None else None
     return execute(request, folder, resume=True, executor=executor or local, progress=progress or silent)

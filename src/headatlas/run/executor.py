@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headatlas.atlas import Atlas, Store, open_atlas
 from headatlas.core import (
+    METRICS,
     AtlasError,
     Loaded,
     ModelRef,
     Progress,
     RequestError,
+    metric_name,
     require_path,
     silent,
 )
@@ -103,6 +105,12 @@ def execute(
     if not isinstance(executor, LocalExecutor):
         if request.model.source is None:
             raise RequestError("workers load the model themselves; with an executor give its name or folder.")
+        metric = getattr(getattr(request, "options", request), "metric", None)
+        if callable(metric):
+            raise RequestError(
+                f"the metric {metric_name(metric)!r} is a Python function, which workers do not have; give "
+                f"{', '.join(METRICS)}, or run it here, without an executor."
+            )
         if out is None:
             raise RequestError("with an executor the atlas needs a folder (out).")
     with _destination(out, resume) as folder:

@@ -20,12 +20,22 @@ from headatlas.atlas import (
     clustered_error,
     describe_corruption,
 )
-from headatlas.core import ExtensionError, HeadatlasError, Note, Progress, Update, first_line
+from headatlas.core import (
+    NLL,
+    ExtensionError,
+    HeadatlasError,
+    Metric,
+    Note,
+    Progress,
+    Update,
+    first_line,
+    metric_words,
+)
 from headatlas.method.engine.head_effects import HeadEffects, checked_effects
 from headatlas.method.engine.rows import RowTable, Stream, draw
 from headatlas.method.method import METHODS, Method
 from headatlas.model import Model
-from headatlas.request.map_request import MapRequest
+from headatlas.request.map_request import MapRequest, plain_options
 from headatlas.request.plan import Step
 from headatlas.run.fitter import Fitter, GateSetName
 from headatlas.run.prepare import (
@@ -41,7 +51,7 @@ from headatlas.run.prepare import (
 )
 from headatlas.task import Row
 
-__all__ = ["MapJob", "effects_run", "fit_block", "measure_effects"]
+__all__ = ["MapJob", "effects_run", "fit_block", "measure_effects", "metric_of"]
 
 #: held-out rows of the baseline of a task whose gates are not fitted
 _HELD_OUT = 64
@@ -64,7 +74,8 @@ class MapJob:
         request = self.request
         if self.method.stages:
             return prepare(self.model, task, request.options, request.max_tokens)
-        return read_rows(self.model, task, request.max_tokens, _HELD_OUT), request.options
+        metric = metric_of(request.options)
+        return read_rows(self.model, task, request.max_tokens, _HELD_OUT, metric), request.options
 
     def enter(self, store: Store) -> None:
         runs = [self._run_of(name) for name in self.tasks]
@@ -72,7 +83,8 @@ class MapJob:
             for note in row_notes(self.tasks[run.task]):
                 self.progress(note)
             if store.keys(EffectMap, run):  # earlier versions measured no baseline of effects
-                _measure_effects_baseline(self.model, store, run, self.tasks[run.task])
+                metric = metric_of(self.options[run.task])
+                _measure_effects_baseline(self.model, store, run, self.tasks[run.task], metric)
 
     def _run_of(self, name: str) -> Run:
         request = self.request.only([name]).to_json()
@@ -80,7 +92,7 @@ class MapJob:
             return effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
         resolved = self.options[name].to_json()
         decides = {key: value for key, value in resolved.items() if key != "seeds"}
-        given = dict(self.request.given)
+        given = plain_options(self.request.given)
         if "preset" in self.method.options.names():
             given = {"preset": "quick", **given}
         if self.request.max_tokens is not None:
@@ -94,7 +106,7 @@ class MapJob:
             {**decides, **self.method.constants},
             version=self.method.version,
             request=request,
-            about=self.method.about,
+            about={**self.method.about, **_metric_label(metric_of(self.options[name]))},
         )
 
     def run(self, store: Store, steps: Sequence[Step]) -> None:
@@ -110,7 +122,8 @@ class MapJob:
 
     def _fit(self, store: Store, run: Run, task: Prepared, seeds: Sequence[int]) -> None:
         if not run.baseline:
-            run = store.update(run, baseline=measure_baseline(self.model, task))
+            metric = metric_of(self.options[task.name])
+            run = store.update(run, baseline=measure_baseline(self.model, task, metric))
         if run.task not in self._at_chance and (doubt := chance_doubt(run.baseline)):
             self._at_chance.add(run.task)  # said once
             self.progress(Note(f"{run.task}: {doubt.text}"))
@@ -141,7 +154,7 @@ def fit_block(
     def measure(name: str, gates: np.ndarray) -> dict[str, Any]:
         if held_out is None or (name in method.stages[first] and len(method.stages) > 1):
             return {}
-        return held_out_figures(model, held_out, gates)
+        return held_out_figures(model, held_out, gates, metric=metric_of(options))
 
     def make(stage: str, sets: Sequence[GateSetName]) -> Any:
         return fit(model, table, options, stage, sets, finished, run.task)
@@ -173,8 +186,25 @@ def effects_run(
         decides,
         version=method.version,
         request=request,
-        about=method.about,
+        about={**method.about, **_metric_about(metric_of(options))},
     )
+
+
+def metric_of(options: Any) -> Metric:
+    """The metric of a method's options; that of methods without the option is the default."""
+    metric: Metric = getattr(options, "metric", NLL)
+    return metric
+
+
+def _metric_about(metric: Metric) -> dict[str, str]:
+    """What an atlas keeps of a metric to show its effects; nothing of the default."""
+    if metric == NLL:
+        return {}
+    return {"unit": metric_words(metric).unit, **_metric_label(metric)}
+
+
+def _metric_label(metric: Metric) -> dict[str, str]:
+    return {} if metric == NLL else {"metric": metric_words(metric).label}
 
 
 def measure_effects(
@@ -182,7 +212,8 @@ def measure_effects(
 ) -> None:
     """See to it that the effects of a seed are in the store, and the run has a baseline."""
     method = METHODS[run.method]
-    _measure_effects_baseline(model, store, run, task)
+    metric = metric_of(options)
+    _measure_effects_baseline(model, store, run, task, metric)
     if (seed,) in store.keys(EffectMap, run):
         return
     rows = task.rows.train
@@ -212,6 +243,8 @@ def measure_effects(
             )
         )
     losses = {"nll": measured.plain, "whole": measured.whole}
+    if metric != NLL and measured.plain is not None:
+        losses = {"metric": metric_words(metric).sign * measured.plain, "whole": measured.whole}
     facts: dict[str, Any] = {
         "items": measured.rows,
         **{name: float(loss) for name, loss in losses.items() if loss is not None},
@@ -243,21 +276,22 @@ def _measured(model: Model, method: Method, rows: Sequence[Row], **given: Any) -
     return checked_effects(method.name, measured, model.spec, len(rows))
 
 
-def _measure_effects_baseline(model: Model, store: Store, run: Run, task: Prepared) -> None:
+def _measure_effects_baseline(model: Model, store: Store, run: Run, task: Prepared, metric: Metric) -> None:
     """See to it that the run has a baseline. No view of effects shows items of groups that were fitted on, so
     they are not measured."""
     if not store.runs[run.method, run.task].baseline:
-        baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()))
+        baseline = _gating_baseline(store, run) or measure_baseline(model, replace(task, known=()), metric)
         store.update(run, baseline=baseline)
 
 
 def _gating_baseline(store: Store, run: Run) -> Mapping[str, Any]:
-    """The baseline of the task's gating if that has the weights, dtype and items of `run`; else empty."""
+    """The baseline of the task's gating if that has the weights, dtype, metric and items of `run`; else
+    empty."""
     gating = store.runs.get(("gating", run.task))
     if gating is None:
         return {}
     decides, other = (entry.decides for entry in (run, gating))
-    is_same = all(decides.get(key) == other.get(key) for key in ("weights", "dtype", "tasks"))
+    is_same = all(decides.get(key) == other.get(key) for key in ("weights", "dtype", "tasks", "metric"))
     return gating.baseline if is_same else {}
 
 
@@ -273,7 +307,7 @@ def _distinct_rows(task: Prepared) -> list[Row]:
 
 def _distinct_indices(task: Prepared) -> list[int]:
     """The training rows that effects are measured on: the first of rows that are the same."""
-    indices: dict[tuple[int, ...], int] = {}
+    indices: dict[tuple[tuple[int, ...], ...], int] = {}
     for index, row in enumerate(task.rows.train):
-        indices.setdefault(row.ids, index)
+        indices.setdefault((row.ids, row.foil), index)
     return list(indices.values())

@@ -15,12 +15,22 @@ import torch
 
 from headatlas._version import __version__
 from headatlas.atlas import Run
-from headatlas.core import AtlasError, Note, TaskError, identity_of, plural
+from headatlas.core import (
+    NLL,
+    AtlasError,
+    Metric,
+    Note,
+    TaskError,
+    identity_of,
+    metric_words,
+    plural,
+)
 from headatlas.method import GatingSettings
 from headatlas.method.engine.likelihood import Outcome, evaluate
+from headatlas.method.engine.metric import RowLoss
 from headatlas.method.engine.rows import Stream, draw
 from headatlas.model import Model
-from headatlas.task import Row, Rows, Task, encode
+from headatlas.task import Items, Row, Rows, Task, encode, no_foil_words
 
 __all__ = [
     "Prepared",
@@ -61,7 +71,7 @@ def prepare(
     model: Model, task: Task, settings: GatingSettings, max_tokens: int | None
 ) -> tuple[Prepared, GatingSettings]:
     """The rows, and the settings with a batch that suits them; refused if there is less than a batch."""
-    ready = read_rows(model, task, max_tokens, settings.held_out)
+    ready = read_rows(model, task, max_tokens, settings.held_out, settings.metric)
     train = ready.rows.train
     settings = settings.for_targets(sum(len(row.target) for row in train) / len(train))
     assert settings.batch is not None
@@ -73,11 +83,16 @@ def prepare(
     return ready, settings
 
 
-def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -> Prepared:
-    """Read and tokenise; at most so many rows are held out."""
+def read_rows(
+    model: Model, task: Task, max_tokens: int | None, held_out: int, metric: Metric = NLL
+) -> Prepared:
+    """Read and tokenise; at most so many rows are held out. Refused if the metric needs foils and a row has
+    none."""
     first, why = model.first_tokens()
     items = task.items(model.tokenizer)
     rows = encode(items, model.tokenizer, first=first, max_tokens=_limit(model, max_tokens), name=task.name)
+    if metric_words(metric).needs_foil:
+        _require_foils(task.name, items, rows, model.tokenizer)
     test, groups = choose_rows(rows.test, held_out)
     known, _ = choose_rows(rows.known, held_out)
     facts = {
@@ -87,7 +102,7 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "spec": task.spec.to_json(),
         "records": items.seen,
         "train_rows": len(rows.train),
-        "train_items": len({row.ids for row in rows.train}),
+        "train_items": len({(row.ids, row.foil) for row in rows.train}),
         "test_rows": len(rows.test),
         "known_rows": len(rows.known),
         "train_groups": len(set(row_groups(rows.train))),
@@ -102,6 +117,20 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "first_tokens_because": why,
     }
     return Prepared(task.name, rows, test, facts, groups, known)
+
+
+def _require_foils(name: str, items: Items, rows: Rows, tokenizer: Any) -> None:
+    """Every item has a foil, whose first token is another than that of the target."""
+    for item in (*items.train, *items.test, *items.known):
+        if not item.foil:
+            raise TaskError(no_foil_words(name, item.prompt, item.target))
+    for row in (*rows.train, *rows.test, *rows.known):
+        if row.foil[0] == row.target[0]:
+            prompt, target, foil = (tokenizer.decode(ids) for ids in (row.prompt, row.target, row.foil))
+            raise TaskError(
+                f"task {name!r}: the item {prompt[-60:]!r} → {target!r} has the foil {foil!r}, which begins "
+                "with the same token, so the metric logit_diff cannot tell them apart; choose another foil."
+            )
 
 
 def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
@@ -251,16 +280,16 @@ def _device_name(model: Model) -> str:
     return f"{model.device.type}, {torch.get_num_threads()} threads"
 
 
-def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
-    """The ungated model on held-out rows; and what targets of other rows would get in place of the right
-    ones. Without rows of two groups that can take other targets there is no `gain`.
+def measure_baseline(model: Model, task: Prepared, metric: Metric = NLL) -> dict[str, Any]:
+    """The ungated model on held-out rows, also by `metric`; and what targets of other rows would get in
+    place of the right ones. Without rows of two groups that can take other targets there is no `gain`.
 
     `groups` and `held_out_nll` have one value per row. Without `gain`, `targets` counts the distinct targets.
     """
     held_out = task.held_out
-    plain = evaluate(model, held_out)
+    plain = evaluate(model, held_out, row_loss=RowLoss(metric))
     figures = {
-        **held_out_figures(model, task, None, plain),
+        **held_out_figures(model, task, None, plain, metric),
         "rows": len(held_out),
         "groups": list(task.groups),
     }
@@ -297,13 +326,25 @@ def group_error(values: np.ndarray, groups: Sequence[int]) -> float:
 
 
 def held_out_figures(
-    model: Model, task: Prepared, gates: np.ndarray | None, outcome: Outcome | None = None
+    model: Model,
+    task: Prepared,
+    gates: np.ndarray | None,
+    outcome: Outcome | None = None,
+    metric: Metric = NLL,
 ) -> dict[str, Any]:
-    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on."""
-    outcome = outcome or evaluate(model, task.held_out, gates)
-    known = evaluate(model, task.known, gates).figures() if task.known else {}
+    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on. With
+    another metric also its mean, `metric`: of logit_diff the mean logit difference, higher being better."""
+    row_loss = RowLoss(metric)
+    outcome = outcome or evaluate(model, task.held_out, gates, row_loss=row_loss)
+    known = _figures(evaluate(model, task.known, gates, row_loss=row_loss), metric) if task.known else {}
     return {
-        **outcome.figures(),
+        **_figures(outcome, metric),
         "held_out_nll": [round(float(nll), 6) for nll in outcome.nll],
         **{f"known_{name}": value for name, value in known.items()},
     }
+
+
+def _figures(outcome: Outcome, metric: Metric) -> dict[str, float]:
+    if metric == NLL:
+        return outcome.figures()
+    return {**outcome.figures(), "metric": metric_words(metric).sign * outcome.mean_loss}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headatlas.atlas import Run, Store, open_atlas
-from headatlas.core import AtlasError, Note, Progress
+from headatlas.core import NLL, AtlasError, Metric, Note, Progress
 from headatlas.method.gating import GatingSettings
 from headatlas.method.method import METHODS
 from headatlas.model import Model
@@ -16,6 +16,8 @@ from headatlas.request.validate_request import (
     MOST_RETESTS,
     ValidateRequest,
     compared_methods,
+    curve_metric,
+    gate_metric,
     require_dtype,
 )
 from headatlas.run.fitter import Fitter
@@ -36,6 +38,7 @@ class ValidateJob:
     def __init__(self, request: ValidateRequest, model: Model, progress: Progress) -> None:
         self.request, self.model, self.progress = request, model, progress
         self.tasks: dict[str, Prepared] = {}
+        self.metrics: dict[str, Metric] = {}
 
     def enter(self, store: Store) -> None:
         """Check that tasks and model are those that were mapped."""
@@ -48,7 +51,10 @@ class ValidateJob:
         for task in self.request.tasks:
             run = atlas.run(task.name)
             run.require_weights(self.model.spec.dtype, self.model.weights_identity)
-            ready = read_rows(self.model, task, run.task_facts.get("max_tokens"), self.request.items)
+            metric = curve_metric(atlas, task.name, self.request.metric)
+            self.metrics[task.name] = metric
+            limit = run.task_facts.get("max_tokens")
+            ready = read_rows(self.model, task, limit, self.request.items, metric)
             require_same(run, ready)
             if len(ready.held_out) < self.request.items:
                 count = len(ready.held_out)
@@ -71,11 +77,14 @@ class ValidateJob:
             methods = compared_methods(atlas, name, self.request.methods)
             measure_curves(
                 self.model, store, atlas, self.tasks[name], methods, self.request.only([name]),
-                self.progress, parts,
+                self.progress, parts, self.metrics[name],
             )  # fmt: skip
 
     def _measure_effects(self, store: Store, name: str, method: str) -> None:
-        task, options = self.tasks[name], METHODS[method].options.of(seeds=1, items=self.request.effect_items)
+        task, chosen = self.tasks[name], METHODS[method].options
+        metric = self.metrics[name]
+        given = {"metric": metric} if metric != NLL and "metric" in chosen.names() else {}
+        options = chosen.of(seeds=1, items=self.request.effect_items, **given)
         request = self.request.only([name]).to_json()
         (run,) = store.add(effects_run(self.model, METHODS[method], task, options, request))
         measure_effects(self.model, store, run, task, options, 0, self.progress)
@@ -83,7 +92,7 @@ class ValidateJob:
     def _retest(self, store: Store, name: str, letter: str) -> None:
         """Fits on one of two halves of the items, which have no group in common, with seeds of its own."""
         run, task, seeds = store.runs["gating", name], self.tasks[name], self.request.retest
-        settings = _gating_settings(run)
+        settings = _gating_settings(run, self.request.metric)
         halves = split_halves(task.rows.train)
         assert settings.batch is not None
         if min(map(len, halves)) < settings.batch:
@@ -110,15 +119,20 @@ class ValidateJob:
             fit_block(fitter, METHODS["gating"], again, halves["ab".index(letter)], None, settings, block)
 
 
-def _gating_settings(run: Run) -> GatingSettings:
-    """The settings that a task was gated with."""
+def _gating_settings(run: Run, metric: Metric | None) -> GatingSettings:
+    """The settings that a task was gated with; if its metric is a function, that is `metric`."""
     try:
-        return GatingSettings.from_json(run.settings["resolved"])
+        return GatingSettings.from_json({**run.settings["resolved"], **_metric_of(run, metric)})
     except (KeyError, TypeError, ValueError) as error:
         raise AtlasError(
             f"{run.task!r} cannot be fitted again, because its settings are not in the atlas or damaged "
             f"({type(error).__name__} {error}); validate it without (--retest 0)."
         ) from None
+
+
+def _metric_of(run: Run, metric: Metric | None) -> dict[str, Metric]:
+    chosen = gate_metric(run, metric)
+    return {} if chosen == NLL else {"metric": chosen}
 
 
 def split_halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas import ORDERS, SHARES, Atlas, Store, validation_name
-from headatlas.core import Progress, Update, identity_of, ranked
+from headatlas.core import NLL, Metric, Progress, Update, identity_of, metric_to_json, ranked
 from headatlas.method.engine.likelihood import evaluate_sets, kept_only
+from headatlas.method.engine.metric import RowLoss
 from headatlas.model import Model
 from headatlas.request.validate_request import ALL_CURVES, OTHER_CURVES, ValidateRequest, curve_name
 from headatlas.run.prepare import Prepared
@@ -37,8 +38,9 @@ def measure_curves(
     request: ValidateRequest,
     progress: Progress,
     wanted: Collection[str],
+    metric: Metric = NLL,
 ) -> None:
-    """The `wanted` curves of a task; `ALL_CURVES` puts them together, with the request."""
+    """The `wanted` curves of a task by a metric; `ALL_CURVES` puts them together, with the request."""
     name, draws = task.name, request.draws
     run, seeds = atlas.run(name), atlas.seeds(name)
     decides = {
@@ -56,6 +58,8 @@ def measure_curves(
         "dtype": model.spec.dtype,
         "weights": model.weights_identity,
     }
+    if metric != NLL:
+        decides["metric"] = metric_to_json(metric)
     identity = identity_of(decides)
     note = atlas.notes.get(validation_name(name))
     if note is not None and note[1].get("identity") == identity:
@@ -80,7 +84,7 @@ def measure_curves(
             what = f"{name}: heads kept, taken away, switched off"
             progress(Update(what, start + round(size * done / all_sets), sum(sizes)))
 
-        found[part] = _curve(model, store, task, part, gates, identity, told)
+        found[part] = _curve(model, store, task, part, gates, identity, told, RowLoss(metric))
     if not whole:
         return
     arrays = {part: found[part][0] for part in OTHER_CURVES}
@@ -179,12 +183,14 @@ def _curve(
     gates: np.ndarray,
     identity: str,
     told: Callable[[int, int], None],
+    row_loss: RowLoss,
 ) -> tuple[np.ndarray, np.ndarray]:
     """([..., row], [..., row]): losses and hits of gate sets [..., layer, head]; kept in the store."""
     name = curve_name(task.name, part)
     note = store.read_note(name)
     if note is None or note[1].get("identity") != identity:
-        found = evaluate_sets(model, task.held_out, gates.reshape(-1, *gates.shape[-2:]), progress=told)
+        sets = gates.reshape(-1, *gates.shape[-2:])
+        found = evaluate_sets(model, task.held_out, sets, progress=told, row_loss=row_loss)
         shape = (*gates.shape[:-2], len(task.held_out))
         nll, right = (values.reshape(shape).astype(np.float32) for values in found)
         store.write_note(name, {"nll": nll, "right": right}, {"identity": identity})

@@ -9,7 +9,7 @@ from headatlas.task.encode import Row, Rows, encode, tokens_of
 from headatlas.task.relation import OTHER, Relation, builtin_relations, distinct_relations, load_relation
 from headatlas.task.relation_tokens import LEAST_PAIRS, PairTokens, RelationTokens, relation_tokens
 from headatlas.task.spec import TaskSpec
-from headatlas.task.task import Item, Items, Task
+from headatlas.task.task import Item, Items, Task, no_foil_words
 
 __all__ = [
     "LEAST_PAIRS",
@@ -29,6 +29,7 @@ __all__ = [
     "encode",
     "load_relation",
     "load_task",
+    "no_foil_words",
     "relation_tokens",
     "tokens_of",
 ]

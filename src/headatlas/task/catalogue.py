@@ -130,10 +130,12 @@ def _query_options(query: str) -> dict[str, str]:
 
 def _from_file(path: Path, query: str = "") -> Task:
     given = _query_options(query)
-    columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
+    columns = {key: given.pop(key) for key in ("prompt", "target", "foil") if key in given}
     name, group, form = given.pop("name", path.stem), given.pop("group", None), given.pop("format", None)
     for key in given:
-        raise UnknownNameError("option of a task file", key, ["format", "group", "name", "prompt", "target"])
+        raise UnknownNameError(
+            "option of a task file", key, ["foil", "format", "group", "name", "prompt", "target"]
+        )
     file_format(path, form)
     if not path.is_file():
         raise TaskError(f"{path} does not exist or is no file.")
@@ -166,7 +168,7 @@ def _asking(name: str) -> Task:
 def _hub(text: str) -> Task:
     name, _, query = text.removeprefix("hub:").partition("?")
     given = _query_options(query)
-    columns = {key: given.pop(key) for key in ("prompt", "target") if key in given}
+    columns = {key: given.pop(key) for key in ("prompt", "target", "foil") if key in given}
     group = given.pop("group", None)
     source: dict[str, Any] = {"hub": name, "columns": columns}
     called = given.pop("name", "/".join([name, *([given["config"]] if "config" in given else [])]))

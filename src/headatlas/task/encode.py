@@ -29,12 +29,14 @@ _ANCHORS = ("\n", "a\n", ":", "=")
 class Row:
     """Token ids of prompt and target; `start` is the place of the target's first token. `corrupted` is
     another prompt, in which what the target depends on is changed, where the task has one. Rows of one
-    `group` are related; a row without a group is related only to those with its prompt."""
+    `group` are related; a row without a group is related only to those with its prompt. `foil` is another
+    target, which the metric logit_diff compares with, where the task has one."""
 
     ids: tuple[int, ...]
     start: int
     corrupted: tuple[int, ...] = ()
     group: str = ""
+    foil: tuple[int, ...] = ()
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -156,7 +158,8 @@ def _longest(row: Row) -> int:
 
 
 def _said(row: Row) -> list[Any]:
-    return [row.ids, row.start, *([row.corrupted] if row.corrupted else [])]
+    foil = [{"foil": row.foil}] if row.foil else []
+    return [row.ids, row.start, *([row.corrupted] if row.corrupted else []), *foil]
 
 
 def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: str) -> Iterable[Row]:
@@ -164,6 +167,7 @@ def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: 
     prompts = _batch(tokenizer, [item.prompt for item in items])
     corrupted = _batch(tokenizer, [item.corrupted for item in items])
     targets = _continuations(tokenizer, [item.target for item in items])
+    foils = iter(_continuations(tokenizer, [item.foil for item in items if item.foil]))
     for item, prompt, other, target in zip(items, prompts, corrupted, targets, strict=True):
         ids = (*first, *prompt)
         if not ids:
@@ -173,7 +177,8 @@ def _rows(items: Iterable[Item], tokenizer: Any, first: tuple[int, ...], where: 
         if not target:
             raise TaskError(f"{where}: the target {item.target!r} has no tokens in this model's vocabulary.")
         replaced = (*first, *other) if item.corrupted else ()
-        yield Row((*ids, *target), len(ids), replaced, item.group)
+        foil = tuple(next(foils)) if item.foil else ()
+        yield Row((*ids, *target), len(ids), replaced, item.group, foil)
 
 
 def tokens_of(tokenizer: Any, texts: list[str]) -> list[list[int]]:

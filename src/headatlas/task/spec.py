@@ -47,7 +47,8 @@ WORDS = "words"
 class TaskSpec:
     """One task. `rows` bounds how many records are kept (a fair sample of a longer source), `shortest`
     keeps that many of the shortest ones instead. `corrupted` is a prompt in which what the target depends on
-    is changed, for causal mediation.
+    is changed, for causal mediation. `foil` is the template of a wrong target, for the metric logit_diff;
+    without it a task whose target is `{target}` takes the column `foil` where its records have one.
 
     `group` names the column that holds a record's group. The split holds out whole groups, a share of `test`,
     and a few records of the other groups. Without it the records of one prompt are a group. `per_group` keeps
@@ -71,10 +72,11 @@ class TaskSpec:
     group: str | None = None
     longest: int | None = None
     per_group: int | None = None
+    foil: str = ""
     kind: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        for key in ("name", "prompt", "target", "instruction", "licence", "about", "corrupted"):
+        for key in ("name", "prompt", "target", "instruction", "licence", "about", "corrupted", "foil"):
             if not isinstance(getattr(self, key), str):
                 raise TaskError(f"task {self.name!r}: {key} is text, not {getattr(self, key)!r}.")
         for key in _WHOLE:
@@ -97,7 +99,7 @@ class TaskSpec:
             object.__setattr__(self, "group", WORDS)
         if self.per_group is not None and (self.group is None or self.shortest is not None):
             raise TaskError(f"task {self.name!r}: per_group needs 'group: COLUMN', and no 'shortest'.")
-        for key in ("instruction", "prompt", "target", "corrupted"):
+        for key in ("instruction", "prompt", "target", "corrupted", "foil"):
             columns_of(getattr(self, key), f"task {self.name!r}: {key}")
 
     @classmethod
@@ -115,7 +117,9 @@ class TaskSpec:
         return cls(**data)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """A task without a template of foils is written as in atlases that are older than foils."""
+        data = asdict(self)
+        return data if self.foil else {key: value for key, value in data.items() if key != "foil"}
 
 
 def _source_kind(name: str, source: Any) -> str:

@@ -16,22 +16,32 @@ from headatlas.task.shots import Question, Shots
 from headatlas.task.spec import WORDS, TaskSpec, fill
 from headatlas.task.split import Keys, known_prompts, merge_labels, split_groups
 
-__all__ = ["Item", "Items", "Task"]
+__all__ = ["Item", "Items", "Task", "no_foil_words"]
 
 #: records: what is wrong with a file mostly shows in them
 _FIRST_LOOK = 1000
+
+
+def no_foil_words(task: str, prompt: str, target: str) -> str:
+    """What is wrong with an item without a foil, and the repair."""
+    return (
+        f"task {task!r}: the item {prompt[-60:]!r} → {target!r} has no foil, and the metric logit_diff needs "
+        "one for every item: a column 'foil' with a wrong answer, or the line 'foil: …' in the task's YAML."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One question: the loss is on `target`, which follows `prompt` directly; `corrupted` is another prompt,
     in which what the target depends on is changed, where the task has one. Items of one `group` are related;
-    an item without a group is related only to those with its prompt."""
+    an item without a group is related only to those with its prompt. `foil` is another target, a wrong one,
+    which the metric logit_diff compares with, where the task has one."""
 
     prompt: str
     target: str
     corrupted: str = ""
     group: str = ""
+    foil: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +115,29 @@ class Task:
         digest = sha256(json.dumps(self.spec.version).encode())
         for side in ("train", "test", "known"):
             for item in items[side]:
-                digest.update(json.dumps([item.prompt, item.target, item.corrupted, item.group]).encode())
+                texts = [item.prompt, item.target, item.corrupted, item.group]
+                foil = [{"foil": item.foil}] if item.foil else []
+                digest.update(json.dumps([*texts, *foil]).encode())
             digest.update(b"|")
         return Items(items["train"], items["test"], seen, digest.hexdigest(), items["known"], copies)
+
+    def require_foils(self) -> None:
+        """A first look, quick, for the metric logit_diff: refused if an item has no foil."""
+        if self.spec.kind == "generator" and not self.spec.foil:
+            raise TaskError(f"task {self.name!r} has no foils, which the metric logit_diff needs.")
+        for record in first_records(self.spec, self.folder, self.trust_code, _FIRST_LOOK):
+            if not self._foil(record).strip():
+                prompt, target = self._texts(record)
+                raise TaskError(no_foil_words(self.name, prompt, target))
+
+    def _foil(self, record: Record) -> str:
+        """The template with the record in it. Without a template: the column `foil`, where the target is the
+        column `target` as it is."""
+        where = f"task {self.name!r}: foil"
+        template = self.spec.foil
+        if not template and self.spec.target == "{target}" and "foil" in record:
+            template = "{foil}"
+        return fill(template, record, where)
 
     def _texts(self, record: Record) -> tuple[str, str]:
         where = f"task {self.name!r}"
@@ -177,4 +207,5 @@ class Task:
             question.target,
             "\n".join([*before, corrupted]) if corrupted else "",
             question.keys.group,
+            self._foil(question.record),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from headatlas.atlas.effect_summary import COMPLETE
 from headatlas.atlas.finding import plural
 from headatlas.atlas.record import EffectMap, Run
+from headatlas.core import NLL
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -146,7 +147,7 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     "validation-items": lambda items: (
         f"validated on {items}: its intervals are wide; raise --items, or add items to the task"
     ),
-    "not-normalized": lambda reason: f"sufficiency and necessity are in nats; {reason}",
+    "not-normalized": lambda reason, unit="nats": f"sufficiency and necessity are in {unit}; {reason}",
     "validation-draws": lambda draws: (
         f"validated with {plural(draws, 'random order')}: their band holds fewer than 95 % of new orders; "
         f"raise --draws to {_FEW_DRAWS} or more"
@@ -184,7 +185,7 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "retain-held-out": lambda items: f"{plural(items, 'held-out item')} to keep",
     "forget-held-out": lambda items: f"{plural(items, 'held-out item')} to forget",
     "validation-items": lambda items: f"validated on {items}",
-    "not-normalized": lambda **_: "sufficiency in nats",
+    "not-normalized": lambda unit="nats", **_: f"sufficiency in {unit}",
     "validation-draws": lambda draws: f"validated with {plural(draws, 'random order')}",
     "effect-items": lambda items, groups: f"effects of {_effect_items(items, groups)}",
     "completeness": lambda error, **_: f"integrated gradients {_percent(error)} off",
@@ -265,7 +266,8 @@ def _validation_doubts(atlas: Atlas, task: str, groups: int | None) -> list[Doub
     if is_small and not has_few_groups:
         found.append(Doubt("validation-items", {"items": check.item_words()}))
     if not check.is_normalized:
-        found.append(Doubt("not-normalized", {"reason": check.why_not_normalized()}))
+        unit = {} if check.metric.name == NLL else {"unit": check.metric.unit}
+        found.append(Doubt("not-normalized", {"reason": check.why_not_normalized(), **unit}))
     if len(check.by_chance) < _FEW_DRAWS:
         found.append(Doubt("validation-draws", {"draws": len(check.by_chance)}))
     return found

@@ -13,7 +13,7 @@ from headatlas.atlas.finding.published import compares_with_paper
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.statistics import correlation_interval, difference_interval, tail_p
 from headatlas.atlas.validation import ORDERS
-from headatlas.core import IMPLEMENTS, Head
+from headatlas.core import IMPLEMENTS, NLL, Head
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -160,6 +160,7 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
     something, and in nats."""
     check = atlas.validation(task)
     in_nats = check.sufficiency("gating", nats=True)
+    unit: dict[str, Any] = {} if check.metric.name == NLL else {"unit": check.metric.unit}
     findings = [
         Finding.of(
             "sufficiency",
@@ -173,6 +174,7 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
             varies=check.varies("gating"),
             not_normalized=check.why_not_normalized() or None,
             seeds_since=_seeds_since(atlas, task),
+            **unit,
         )
     ]
     for method in check.named():
@@ -191,6 +193,7 @@ def sufficiency(atlas: Atlas, task: str) -> list[Finding]:
                 nats=[gap_in_nats.mean, gap_in_nats.low, gap_in_nats.high],
                 is_normalized=check.is_normalized,
                 has_converged=error is None or error <= COMPLETE,
+                **unit,
             )
         )
     return findings
@@ -210,9 +213,11 @@ def ablated(atlas: Atlas, task: str) -> list[Finding]:
     count = min((count for count in check.counts if count > 0), key=lambda count: abs(count - wanted))
     chance = check.ablation().sel(share=count / check.heads, method="nearest")
     findings = []
+    is_nll = check.metric.name == NLL
+    measured: dict[str, Any] = {} if is_nll else {"unit": check.metric.unit, "gain": check.metric.gain}
     for order in ORDERS:
         change = check.change(order, count / check.heads)
-        published = _PREDICTED[order] if compares_with_paper(atlas, task) else None
+        published = _PREDICTED[order] if is_nll and compares_with_paper(atlas, task) else None
         findings.append(
             Finding.of(
                 "ablation",
@@ -226,6 +231,7 @@ def ablated(atlas: Atlas, task: str) -> list[Finding]:
                 heads=check.heads,
                 by_chance=float(chance["middle"]),
                 seeds_since=_seeds_since(atlas, task),
+                **measured,
             )
         )
     return findings

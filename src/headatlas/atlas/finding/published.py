@@ -94,8 +94,10 @@ def has_papers_data(atlas: Atlas, task: str) -> bool:
 
 
 def compares_with_paper(atlas: Atlas, task: str) -> bool:
-    """True if the task has the paper's data and number of seeds, which decides about Always and Any."""
-    return has_papers_data(atlas, task) and len(atlas.seeds(task)) == PUBLISHED_SEEDS
+    """True if the task has the paper's data, metric and number of seeds, which decides about Always and
+    Any."""
+    has_papers_metric = "metric" not in atlas.run(task).decides
+    return has_papers_metric and has_papers_data(atlas, task) and len(atlas.seeds(task)) == PUBLISHED_SEEDS
 
 
 def are_published_relations(atlas: Atlas, relations: Iterable[str]) -> bool:

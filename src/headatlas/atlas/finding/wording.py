@@ -190,8 +190,9 @@ def _sufficiency(
     varies: str,
     not_normalized: str | None,
     seeds_since: Sequence[int] | None,
+    unit: str = "nats",
 ) -> str:
-    gained = f"{_signed(*nats)} nats over no heads"
+    gained = f"{_signed(*nats)} {unit} over no heads"
     basis = f"{item_words(items, groups)}; interval over {varies}"
     if not_normalized is None:
         text = (
@@ -215,8 +216,9 @@ def _lead(
     nats: Sequence[float],
     is_normalized: bool,
     has_converged: bool,
+    unit: str = "nats",
 ) -> str:
-    in_nats = f"{_signed(*nats)} nats"
+    in_nats = f"{_signed(*nats)} {unit}"
     gap = f"{_signed(finding.value, finding.low, finding.high)} ({in_nats})" if is_normalized else in_nats
     warning = "" if has_converged else f"; {method} has not converged"
     return f"{task}: gating − {method} = {gap}{warning}"
@@ -231,10 +233,12 @@ def _ablated(
     heads: int,
     by_chance: float,
     seeds_since: Sequence[int] | None,
+    unit: str = "nats",
+    gain: str = "target log-probability",
 ) -> str:
     return (
         f"{task}: from G+, without the first {off} of {plural(heads, 'head')} by {order}, "
-        f"{finding.value:+.3f}{finding.interval.brackets('+.3f')} nats of target log-probability; by chance "
+        f"{finding.value:+.3f}{finding.interval.brackets('+.3f')} {unit} of {gain}; by chance "
         f"{by_chance:+.3f}{_seeds_since(seeds_since)}"
     )
 

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headatlas.core import Head, RequestError, UnknownNameError
+from headatlas.core import NLL, Head, Metric, RequestError, UnknownNameError
 from headatlas.method.engine.head_effects import (
     Change,
     HeadEffects,
@@ -25,6 +25,7 @@ from headatlas.method.engine.head_effects import (
     summed_up,
 )
 from headatlas.method.engine.memory import forward_budget, with_room
+from headatlas.method.engine.metric import RowLoss
 from headatlas.method.engine.rows import Pass, RowTable, Stream
 from headatlas.model import Model
 from headatlas.task import Row
@@ -41,6 +42,7 @@ def ablate(
     instead: str = "zero",
     *,
     seed: int = 0,
+    metric: Metric = NLL,
     progress: HeadsDone | None = None,
 ) -> HeadEffects:
     """The effect of every head: the loss without it, less the loss with it. `seed` draws the other rows."""
@@ -63,7 +65,7 @@ def ablate(
 
         return change
 
-    plain, changed, together = row_effects(model, rows, changes, progress)
+    plain, changed, together = row_effects(model, rows, changes, progress, RowLoss(metric))
     return summed_up(changed - plain[:, None, None], float(plain.mean()), float((together - plain).mean()))
 
 

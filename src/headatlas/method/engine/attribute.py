@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from headatlas.core import RequestError
+from headatlas.core import NLL, Metric, RequestError
 from headatlas.method.attribution import MOST_POINTS, TOLERANCE
 from headatlas.method.engine.determinism import fit_conditions, with_any_order
 from headatlas.method.engine.head_effects import HeadEffects, HeadsDone, summed_up
-from headatlas.method.engine.likelihood import evaluate, require_finite, row_nll
+from headatlas.method.engine.likelihood import evaluate, require_finite
 from headatlas.method.engine.memory import NoRoomError, is_out_of_memory, token_budget, with_room
-from headatlas.method.engine.rows import RowTable
+from headatlas.method.engine.metric import RowLoss
+from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model, is_dtype_error, single_precision
 from headatlas.task import Row
 
@@ -38,11 +39,17 @@ _INTERVALS = 16
 _ROWS = 64
 
 
-def attribute(model: Model, rows: Sequence[Row], *, progress: HeadsDone | None = None) -> HeadEffects:
+def attribute(
+    model: Model, rows: Sequence[Row], *, metric: Metric = NLL, progress: HeadsDone | None = None
+) -> HeadEffects:
     """How fast the loss rises as each gate closes, where all gates are open."""
-    path = _Path(model, rows, progress)
+    row_loss = RowLoss(metric)
+    path = _Path(model, rows, row_loss, progress)
     _, slopes = path.measure(np.arange(len(rows)), np.ones(len(rows)))
-    ends = [evaluate(model, rows, torch.full(model.spec.shape, gate)).mean_nll for gate in (0.0, 1.0)]
+    ends = [
+        evaluate(model, rows, torch.full(model.spec.shape, gate), row_loss=row_loss).mean_loss
+        for gate in (0.0, 1.0)
+    ]
     return summed_up(path.with_holes(slopes), ends[1], ends[0] - ends[1])
 
 
@@ -52,6 +59,7 @@ def integrate(
     *,
     tolerance: float = TOLERANCE,
     most_points: int = MOST_POINTS,
+    metric: Metric = NLL,
     progress: HeadsDone | None = None,
 ) -> HeadEffects:
     """Integrated gradients of every head; `points` is the mean number of points per row.
@@ -69,7 +77,7 @@ def integrate(
         raise RequestError(f"most_points is {most_points}; a path has at least its 2 ends.")
     try:
         with single_precision(model.hf) as is_single:
-            found = _integrate(model, rows, tolerance, most_points, progress)
+            found = _integrate(model, rows, tolerance, most_points, RowLoss(metric), progress)
             return replace(found, dtype="float32" if is_single else model.spec.dtype)
     except NoRoomError:
         if not _has_half_precision(model):
@@ -79,7 +87,8 @@ def integrate(
             raise
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    return replace(_integrate(model, rows, tolerance, most_points, progress), dtype=model.spec.dtype)
+    found = _integrate(model, rows, tolerance, most_points, RowLoss(metric), progress)
+    return replace(found, dtype=model.spec.dtype)
 
 
 def _has_half_precision(model: Model) -> bool:
@@ -87,9 +96,14 @@ def _has_half_precision(model: Model) -> bool:
 
 
 def _integrate(
-    model: Model, rows: Sequence[Row], tolerance: float, most_points: int, progress: HeadsDone | None
+    model: Model,
+    rows: Sequence[Row],
+    tolerance: float,
+    most_points: int,
+    row_loss: RowLoss,
+    progress: HeadsDone | None,
 ) -> HeadEffects:
-    path = _Path(model, rows, progress)
+    path = _Path(model, rows, row_loss, progress)
     parts = [
         _integrate_rows(path, np.arange(start, min(start + _ROWS, len(rows))), tolerance, most_points)
         for start in range(0, len(rows), _ROWS)
@@ -129,8 +143,11 @@ def _above_zero(value: float) -> float:
 class _Path:
     """Losses and their slopes on the way from all gates shut (0) to all open (1)."""
 
-    def __init__(self, model: Model, rows: Sequence[Row], progress: HeadsDone | None) -> None:
+    def __init__(
+        self, model: Model, rows: Sequence[Row], row_loss: RowLoss, progress: HeadsDone | None
+    ) -> None:
         self.model, self.table, self.progress = model, RowTable(rows), progress
+        self.row_loss = row_loss
         self.longest = int(self.table.lengths.max())
         self.budget: int | None = None
         self.done = 0
@@ -150,13 +167,14 @@ class _Path:
                 members = left[batch.members]
                 gates = gates_at[members].view(-1, 1, 1).expand(-1, *self.model.spec.shape)
                 gates = gates.clone().to(self.model.device).requires_grad_()
+                reference = self.row_loss.reference(self.model, batch)
                 with self.model.gates(gates):
-                    nll = row_nll(self.model, batch)
-                    nll.sum().backward()
+                    loss = self.row_loss(self.model, batch, reference=reference)
+                    loss.sum().backward()
                 assert gates.grad is not None
-                require_finite(self.model, nll.detach(), "losses with all gates partly open")
+                require_finite(self.model, loss.detach(), "losses with all gates partly open")
                 require_finite(self.model, gates.grad, "gradients of the loss at the gates")
-                losses[members] = nll.detach().double().cpu().numpy()
+                losses[members] = loss.detach().double().cpu().numpy()
                 slopes[members] = -gates.grad.float().cpu().numpy()
                 is_done[members] = True
                 self.done = before + int(is_done.sum())
@@ -165,10 +183,13 @@ class _Path:
 
         with fit_conditions(self.model, self.longest):
             if self.budget is None:
-                self.budget = token_budget(self.model, self.table, partial(row_nll, self.model))
+                self.budget = token_budget(self.model, self.table, self._trial)
             start = self.budget
             with_any_order(lambda: with_room(self.longest, start, work))
         return losses, slopes
+
+    def _trial(self, batch: Pass) -> Tensor:
+        return self.row_loss.trial(self.model, batch)
 
     def with_holes(self, effects: np.ndarray) -> np.ndarray:
         """NaN where the model has no head."""

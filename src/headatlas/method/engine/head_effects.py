@@ -1,7 +1,8 @@
 """What single heads do to a task: the words and the loop that ablation and mediation share.
 
-An effect of a built-in method is in nats: by how much the mean negative log-likelihood of the targets rises
-without the head. Above zero the head helps the task, below zero it hurts.
+An effect of a built-in method says by how much the loss of the rows rises without the head; by default the
+mean negative log-likelihood of the targets, in nats (`metric` has the others). Above zero the head helps the
+task, below zero it hurts.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import ExtensionError, Head, ModelSpec
-from headatlas.method.engine.likelihood import require_finite, row_nll
+from headatlas.method.engine.likelihood import require_finite
 from headatlas.method.engine.memory import forward_budget, with_room
+from headatlas.method.engine.metric import RowLoss
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
@@ -144,19 +146,23 @@ def row_effects(
     rows: Sequence[Row],
     changes: Callable[[Pass, Sequence[int]], Change],
     progress: HeadsDone | None = None,
+    row_loss: RowLoss | None = None,
+    reference: Callable[[Pass, Sequence[int]], Tensor | None] | None = None,
 ) -> tuple[Float[np.ndarray, " row"], Float[np.ndarray, "row layer head"], Float[np.ndarray, " row"]]:
     """The losses of the rows as they are, with each head changed, and with all of them.
 
     `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
+    `reference(batch, members)` are the logits that the metric compares with, those of the model by default.
     """
+    row_loss = row_loss or RowLoss()
     table = RowTable(rows)
     plain = np.full(len(rows), np.nan)
     changed = np.full((len(rows), *model.spec.shape), np.nan)
     together = np.full(len(rows), np.nan)
     is_done = np.zeros(len(rows), dtype=bool)
 
-    def measure(batch: Pass, what: str) -> np.ndarray:
-        losses = row_nll(model, batch).cpu()
+    def measure(batch: Pass, known: Tensor | None, what: str) -> np.ndarray:
+        losses = row_loss(model, batch, reference=known).cpu()
         require_finite(model, losses, what)
         return losses.numpy()
 
@@ -166,16 +172,19 @@ def row_effects(
         done, total = 0, len(batches) * len(model.spec)
         for batch in batches:
             members = left[batch.members]
-            plain[members] = measure(batch, "losses")
+            known = (
+                row_loss.reference(model, batch) if reference is None else reference(batch, members.tolist())
+            )
+            plain[members] = measure(batch, known, "losses")
             change = changes(batch, members.tolist())
             for head in model.spec:
                 with change(head):
-                    changed[members, head.layer, head.head] = measure(batch, f"losses without {head}")
+                    changed[members, head.layer, head.head] = measure(batch, known, f"losses without {head}")
                 done += 1
                 if progress is not None:
                     progress(done, total)
             with change(None):
-                together[members] = measure(batch, "losses with all heads replaced")
+                together[members] = measure(batch, known, "losses with all heads replaced")
             is_done[members] = True
 
     with_room(int(table.lengths.max()), forward_budget(model), work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, no_type_check
+from typing import TYPE_CHECKING, Any, no_type_check
 
 import numpy as np
 import torch
@@ -19,8 +19,12 @@ from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
+if TYPE_CHECKING:
+    from headatlas.method.engine.metric import RowLoss
+
 __all__ = [
     "Outcome",
+    "by_row",
     "evaluate",
     "evaluate_sets",
     "kept_only",
@@ -34,14 +38,20 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Per row: mean negative log-likelihood of its target tokens, in nats; the share of them that are the
-    top choice."""
+    top choice; and its loss by another metric, if one was asked for."""
 
     nll: Float[Tensor, " row"]
     right: Float[Tensor, " row"]
+    loss: Float[Tensor, " row"] | None = None
 
     @property
     def mean_nll(self) -> float:
         return float(self.nll.mean())
+
+    @property
+    def mean_loss(self) -> float:
+        """By the metric that was asked for, the negative log-likelihood by default."""
+        return self.mean_nll if self.loss is None else float(self.loss.mean())
 
     @property
     def accuracy(self) -> float:
@@ -74,10 +84,10 @@ def row_nll(
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
     each = each_nll(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
-    return _by_row(each, batch).sum(1) / batch.counts.to(each.device)
+    return by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
 
-def _by_row(each: Float[Tensor, " target"], batch: Pass) -> Float[Tensor, "row place"]:
+def by_row(each: Float[Tensor, " target"], batch: Pass) -> Float[Tensor, "row place"]:
     """One value per place in the target of each row, zeros behind them.
 
     Every value has a cell of its own, so that the sum over a row is always made in the same order.
@@ -104,28 +114,46 @@ def require_finite(model: Model, values: np.ndarray | Tensor, what: str) -> None
 
 
 @torch.no_grad()
-def evaluate(model: Model, rows: Sequence[Row], gates: Any = None, budget: int | None = None) -> Outcome:
+def evaluate(
+    model: Model,
+    rows: Sequence[Row],
+    gates: Any = None,
+    budget: int | None = None,
+    row_loss: RowLoss | None = None,
+) -> Outcome:
     """The rows under `gates` ([layer, head], or [row, layer, head]), or under none; in passes of at most
-    `budget` tokens, or smaller ones where memory is short. A loss that is NaN or infinite is an error."""
+    `budget` tokens, or smaller ones where memory is short. A loss that is NaN or infinite is an error.
+    `row_loss` adds losses by another metric."""
     longest = max(len(row.ids) for row in rows)
     outcome = with_room(
-        longest, budget or forward_budget(model), lambda tokens: _evaluate(model, rows, gates, tokens)
+        longest,
+        budget or forward_budget(model),
+        lambda tokens: _evaluate(model, rows, gates, tokens, row_loss),
     )
     require_finite(model, outcome.nll, "losses")
+    if outcome.loss is not None:
+        require_finite(model, outcome.loss, "losses")
     return outcome
 
 
-def _evaluate(model: Model, rows: Sequence[Row], gates: Any, budget: int) -> Outcome:
+def _evaluate(
+    model: Model, rows: Sequence[Row], gates: Any, budget: int, row_loss: RowLoss | None
+) -> Outcome:
     nll = torch.zeros(len(rows))
     right = torch.zeros(len(rows))
+    other = None if row_loss is None or row_loss.is_nll else row_loss
+    loss = torch.zeros(len(rows))
     values = None if gates is None else torch.as_tensor(gates, dtype=torch.float32)
     for batch in RowTable(rows).passes(np.arange(len(rows))[:, None], budget, model.device):
         members = torch.from_numpy(batch.members)
         chosen = values if values is None or values.ndim == 2 else values[members]
+        reference = None if other is None else other.reference(model, batch)
         with nullcontext() if chosen is None else model.gates(chosen):
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)
         nll[members], right[members] = (part.cpu() for part in outcome_of(model, batch, logits))
-    return Outcome(nll, right)
+        if other is not None:
+            loss[members] = other(model, batch, logits, reference=reference).cpu()
+    return Outcome(nll, right, None if other is None else loss)
 
 
 def outcome_of(
@@ -133,7 +161,7 @@ def outcome_of(
 ) -> tuple[Float[Tensor, " row"], Float[Tensor, " row"]]:
     """The mean loss of each row's target tokens; the share of them that are the top choice."""
     hits = logits.argmax(-1) == batch.targets.to(logits.device)
-    right = _by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)
+    right = by_row(hits.float(), batch).sum(1) / batch.counts.to(logits.device)
     return row_nll(model, batch, logits), right
 
 
@@ -145,9 +173,10 @@ def evaluate_sets(
     *,
     replacement: Mapping[int, Tensor] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    row_loss: RowLoss | None = None,
 ) -> tuple[Float[np.ndarray, "set row"], Float[np.ndarray, "set row"]]:
-    """The mean loss of each row's target tokens under each gate set, and the share of them that are the top
-    choice. Sets that are the same are measured once.
+    """The loss of each row under each gate set (the mean of its target tokens, or that of `row_loss`), and
+    the share of its target tokens that are the top choice. Sets that are the same are measured once.
 
     `replacement` as in `gates`: what closed gates leave (nothing, if not given).
     """
@@ -156,6 +185,7 @@ def evaluate_sets(
     table = RowTable(rows)
     found = np.full((2, len(values), len(rows)), np.nan)
     is_done = np.zeros((len(values), len(rows)), dtype=bool)
+    other = None if row_loss is None or row_loss.is_nll else row_loss
 
     def work(budget: int) -> None:
         left = np.argwhere(~is_done)  # some are done if memory ran out on the way
@@ -163,11 +193,14 @@ def evaluate_sets(
         done = len(values) * len(rows) - len(left)
         for batch in batches:
             which, row = left[batch.members].T
+            reference = None if other is None else other.reference(model, batch)
             with model.gates(values[which].to(model.device), replacement=replacement):
                 logits = model.logits_at(batch.ids, batch.rows, batch.positions)
-            nll, right = outcome_of(model, batch, logits)
-            require_finite(model, nll, "losses with gated heads")
-            found[:, which, row] = nll.cpu().numpy(), right.cpu().numpy()
+            losses, right = outcome_of(model, batch, logits)
+            if other is not None:
+                losses = other(model, batch, logits, reference=reference)
+            require_finite(model, losses, "losses with gated heads")
+            found[:, which, row] = losses.cpu().numpy(), right.cpu().numpy()
             is_done[which, row] = True
             done += len(which)
             if progress is not None:

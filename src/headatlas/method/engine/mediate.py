@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from headatlas.core import Head, RequestError, UnknownNameError
+from headatlas.core import NLL, Head, Metric, RequestError, UnknownNameError
 from headatlas.method.engine.ablate import outputs_of_others, partners
 from headatlas.method.engine.head_effects import (
     Change,
@@ -28,7 +31,8 @@ from headatlas.method.engine.head_effects import (
     summed_up,
 )
 from headatlas.method.engine.likelihood import evaluate
-from headatlas.method.engine.rows import Pass
+from headatlas.method.engine.metric import RowLoss
+from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
 from headatlas.task import Row
 
@@ -65,7 +69,7 @@ def corrupted_rows(rows: Sequence[Row], seed: int = 0, prompts: str = "others") 
     """The rows with their own corrupted prompts, or each with the prompt of another row that asks for another
     target (none that makes it longer than the longest row)."""
     if prompts == "own":
-        return [Row((*row.corrupted, *row.target), len(row.corrupted)) for row in rows]
+        return [Row((*row.corrupted, *row.target), len(row.corrupted), foil=row.foil) for row in rows]
     longest = max(len(row.ids) for row in rows)
     found = []
     for place, other in enumerate(partners(len(rows), seed)):
@@ -81,7 +85,7 @@ def corrupted_rows(rows: Sequence[Row], seed: int = 0, prompts: str = "others") 
                     f"there is no other prompt to corrupt an item with: the {len(rows)} items ask for the "
                     "same, or are too few; give more items, or corrupted prompts of your own."
                 )
-        found.append(Row((*rows[away].prompt, *row.target), rows[away].start))
+        found.append(Row((*rows[away].prompt, *row.target), rows[away].start, foil=row.foil))
     return found
 
 
@@ -92,9 +96,12 @@ def mediate(
     prompts: str = "others",
     positions: str = "target",
     seed: int = 0,
+    metric: Metric = NLL,
     progress: HeadsDone | None = None,
 ) -> HeadEffects:
     """The average indirect effect of every head; `whole` is the total effect of the corruption.
+
+    With the metric "kl" the model on the clean prompt is what is compared with.
 
     Rows that `prompts` or `positions` cannot be applied to are an error: the definition never changes with
     the rows. `seed` draws the prompts of other rows.
@@ -115,9 +122,24 @@ def mediate(
 
         return change
 
-    plain, changed, _ = row_effects(model, corrupted, changes, progress)
-    total = float(plain.mean()) - evaluate(model, rows).mean_nll
+    row_loss = RowLoss(metric)
+
+    def clean_logits(batch: Pass, members: Sequence[int]) -> Tensor:
+        return _logits_of_others(model, [rows[place] for place in members], batch)
+
+    reference = clean_logits if metric == "kl" else None
+    plain, changed, _ = row_effects(model, corrupted, changes, progress, row_loss, reference)
+    total = float(plain.mean()) - evaluate(model, rows, row_loss=row_loss).mean_loss
     return summed_up(plain[:, None, None] - changed, float(plain.mean()), total)
+
+
+@torch.no_grad()
+def _logits_of_others(model: Model, others: Sequence[Row], batch: Pass) -> Float[Tensor, "target token"]:
+    """The logits at the targets of a pass where each row is replaced by another one with its target."""
+    table = RowTable(others)
+    starts = torch.from_numpy(table.starts).to(batch.rows.device)
+    ids = torch.from_numpy(table.ids.astype(np.int64)).to(model.device)
+    return model.logits_at(ids, batch.rows, starts[batch.rows] - 1 + batch.offsets)
 
 
 def _require_possible(rows: Sequence[Row], prompts: str, positions: str) -> None:

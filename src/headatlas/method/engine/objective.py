@@ -70,7 +70,8 @@ class Objective(Protocol):
         `extras` are those of the batch for these rows."""
 
     def loss(self, nll: Float[Tensor, "unit width"]) -> Float[Tensor, " unit"]:
-        """From the mean negative log-likelihoods of the targets of each unit's rows."""
+        """From the losses of each unit's rows: by default mean negative log-likelihoods of their targets, or
+        what the metric of the settings gives."""
 
     def add_pressure(
         self,

@@ -19,7 +19,6 @@ from torch import Tensor
 from headatlas.core import FitError
 from headatlas.method.engine.block_compiler import BlockCompiler, is_compiler_error
 from headatlas.method.engine.determinism import allow_any_order, fit_conditions
-from headatlas.method.engine.likelihood import row_nll
 from headatlas.method.engine.memory import (
     NO_ROOM,
     blocks_of,
@@ -27,6 +26,7 @@ from headatlas.method.engine.memory import (
     is_out_of_memory,
     token_budget,
 )
+from headatlas.method.engine.metric import RowLoss
 from headatlas.method.engine.objective import Batch, Objective
 from headatlas.method.engine.recorder import Recorder
 from headatlas.method.engine.rows import Pass, on
@@ -57,10 +57,19 @@ class PassRunner:
         tokens = mean_length * len(objective.sets) * objective.batch * objective.width
         layers, width = model.spec.layers, model.spec.hidden
         self.compiler = BlockCompiler(model, tokens * layers * width * objective.schedule.updates)
-        self.recorder = Recorder(model)
+        self.row_loss = RowLoss(objective.settings.metric)
+        if not self.row_loss.is_nll:
+            self.compiler.give_up()
+        self.recorder = self._recorder()
         operations = 4.0 * (model.spec.parameters or 0) * tokens
         #: passes of an update, filled up to round shapes; 0: cut by the budget alone
         self.pieces = passes_per_update(operations) if model.device.type == "cuda" else 0
+
+    def _recorder(self) -> Recorder:
+        """Only passes with the default metric are recorded: a function may wait for results of the GPU."""
+        recorder = Recorder(self.model)
+        recorder.on &= self.row_loss.is_nll
+        return recorder
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -71,7 +80,10 @@ class PassRunner:
             if self.budget is None or self.compiler:  # code is always made for the same shape first
                 measured = self._compiling(
                     lambda: token_budget(
-                        model, rows, partial(row_nll, model, each_nll=self.compiler.each_nll), self._gated
+                        model,
+                        rows,
+                        partial(self.row_loss.trial, model, each_nll=self.compiler.each_nll),
+                        self._gated,
                     )
                 )
                 self.budget = self.budget or measured
@@ -112,7 +124,7 @@ class PassRunner:
     def _save_memory(self) -> None:
         """Smaller passes; when a pass is one row already, layers that run again instead of being kept."""
         assert self.budget is not None
-        self.recorder = Recorder(self.model)  # what recordings hold goes first
+        self.recorder = self._recorder()  # what recordings hold goes first
         if self.budget > self.objective.rows.lengths.max():
             self.budget //= 2
         elif not self.checkpointing and blocks_of(self.model):
@@ -153,9 +165,12 @@ class PassRunner:
         width = self.objective.width
         leaf = parameters.detach().clone().requires_grad_()
         gates = self.objective.row_gates(leaf, owned, extras)
+        reference = self.row_loss.reference(self.model, group)
         with self._gated(gates):
-            nll = row_nll(self.model, group, each_nll=self.compiler.each_nll).to(leaf.device)
-            loss = self.objective.loss(nll.unflatten(0, (-1, width))) / self.objective.batch
+            rows_lost = self.row_loss(
+                self.model, group, reference=reference, each_nll=self.compiler.each_nll
+            ).to(leaf.device)
+            loss = self.objective.loss(rows_lost.unflatten(0, (-1, width))) / self.objective.batch
             owned_units = owned[::width]
             torch.autograd.backward((loss * owned_units.sum(1).to(loss.dtype)).sum())
         if leaf.grad is None:

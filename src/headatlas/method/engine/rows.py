@@ -34,6 +34,8 @@ class Pass:
     numbers: Int[Tensor, " number"]
     shape: tuple[int, int, int, int]
     tokens: int
+    #: tokens of the longest foil of the table; 0 if no row has one
+    foil_width: int = 0
 
     def _part(self, place: int) -> Tensor:
         rows, length, targets, _ = self.shape
@@ -77,6 +79,12 @@ class Pass:
         return self._part(4)
 
     @property
+    def foils(self) -> Int[Tensor, "row foil"]:
+        """The tokens of each row's foil, -1 behind shorter ones."""
+        rows = self.shape[0]
+        return self.numbers[len(self.numbers) - rows * self.foil_width :].view(rows, self.foil_width)
+
+    @property
     def width(self) -> int:
         return self.shape[3]
 
@@ -90,6 +98,9 @@ class RowTable:
         self.ids = np.zeros((len(rows), int(self.lengths.max())), dtype=np.int32)
         for place, row in enumerate(rows):
             self.ids[place, : len(row.ids)] = row.ids
+        self.foils = np.full((len(rows), max(len(row.foil) for row in rows)), -1, dtype=np.int32)
+        for place, row in enumerate(rows):
+            self.foils[place, : len(row.foil)] = row.foil
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -127,7 +138,7 @@ class RowTable:
 
     def _pass(self, chosen: np.ndarray, members: np.ndarray, device: torch.device | str, full: int) -> Pass:
         lengths, starts = self.lengths[chosen, None], self.starts[chosen, None]
-        ids = self.ids[chosen, : int(lengths.max())]
+        ids, foils = self.ids[chosen, : int(lengths.max())], self.foils[chosen]
         # a target is predicted one position before it
         position = np.arange(ids.shape[1] - 1)
         rows, positions = np.nonzero((position >= starts - 1) & (position < lengths - 1))
@@ -143,14 +154,16 @@ class RowTable:
             more = full - len(ids), length - ids.shape[1]
             ids = np.pad(ids, ((0, more[0]), (0, more[1])))
             counts = np.pad(counts, (0, more[0]), constant_values=1)
+            foils = np.pad(foils, ((0, more[0]), (0, 0)), constant_values=-1)
             width = int((self.lengths - self.starts).max()) + 1
             offsets = np.pad(offsets, (0, spare), constant_values=width - 1)  # all in one cell: all are zero
             # the last target once more, which a model is sure to give a number to
             rows, positions, targets = (np.pad(one, (0, spare), "edge") for one in (rows, positions, targets))
             weights = np.pad(weights, (0, spare))
-        parts = (ids.ravel(), counts, rows, positions, targets, offsets, weights)
+        parts = (ids.ravel(), counts, rows, positions, targets, offsets, weights, foils.ravel())
         numbers = torch.from_numpy(np.concatenate(parts).astype(np.int64, copy=False))
-        return Pass(members, on(numbers, device), (*ids.shape, len(rows), width), tokens)
+        shape = (*ids.shape, len(rows), width)
+        return Pass(members, on(numbers, device), shape, tokens, foils.shape[1])
 
 
 def on(numbers: Tensor, device: torch.device | str) -> Tensor:
