@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from headatlas.atlas import Atlas
-from headatlas.core import Progress, silent
+from headatlas.core import HeadatlasWarning, Progress, silent
 from headatlas.method.method import EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
 from headatlas.request.validate_request import DRAWS, HELD_OUT, ValidateRequest
 from headatlas.run.executor import Executor, execute, local_executor
-from headatlas.task import Relation, Task
+from headatlas.task import LEAST_PAIRS, Relations, Task, too_few_text, unmeasured_text
 
 __all__ = ["contrast_heads", "map_heads", "relate_heads", "validate_atlas"]
 
@@ -89,7 +90,7 @@ def contrast_heads(
 
 def relate_heads(
     model: Any,
-    relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
+    relations: Relations | None = None,
     *,
     out: str | Path | None = None,
     resume: bool = False,
@@ -98,23 +99,41 @@ def relate_heads(
     salient: bool = True,
     dynamic: bool = False,
     causal: Sequence[str] = (),
+    min_pairs: int = LEAST_PAIRS,
+    tokenizer: Any = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Atlas:
     """Score relations (all built-in ones if none is given) on all heads and open the atlas.
 
-    `source` as in `relation_scores`, `k` for all relations; `salient` adds the tokens that each head
-    amplifies, `dynamic` the scores in texts (at most 100 pairs of a relation in three texts), `causal` the
-    named relations with their top heads switched off. With `out` all of it is kept in that folder, next to
-    what is there, which is not made again; that takes `resume`. A name is loaded in the dtype of its weights.
+    `relations`, `source` and `min_pairs` as in `relation_scores`, `k` for all relations; `tokenizer` is that
+    of a transformers model. `salient` adds the tokens that each head amplifies, `dynamic` the scores in texts
+    (at most 100 pairs of a relation in three texts), `causal` the named relations with their top heads
+    switched off. With `out` all of it is kept in that folder, next to what is there, which is not made again;
+    that takes `resume`. A name is loaded in the dtype of its weights.
     `executor` as in `map_heads`.
     """
     request = RelationsRequest.of(
-        model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal
-    )
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+        model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal,
+        min_pairs=min_pairs,
+    )  # fmt: skip
+    executor = executor or local_executor(model, tokenizer)
+    atlas = execute(request, out, resume=resume, executor=executor, progress=progress or silent)
+    if unmeasured := _unmeasured(atlas, request):
+        warn(" ".join(unmeasured), HeadatlasWarning, stacklevel=2)
+    return atlas
+
+
+def _unmeasured(atlas: Atlas, request: RelationsRequest) -> list[str]:
+    """Why relations of the request could not be measured."""
+    scores, least = atlas.relation_scores(), request.min_pairs
+    texts = []
+    for name in (relation.name for relation in request.relations):
+        if scores["kind"].sel(relation=name).item() == "none":
+            usable = len(atlas.left_out_pairs(name).get(too_few_text(least), ()))
+            listed = int(scores["listed"].sel(relation=name).item())
+            texts.append(unmeasured_text(name, usable, listed, least))
+    return texts
 
 
 def validate_atlas(

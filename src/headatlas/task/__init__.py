@@ -6,8 +6,23 @@ targets (`task`) and into token ids for one tokeniser (`encode`).
 
 from headatlas.task.catalogue import builtin_tasks, load_task
 from headatlas.task.encode import Row, Rows, encode, tokens_of
-from headatlas.task.relation import OTHER, Relation, builtin_relations, distinct_relations, load_relation
-from headatlas.task.relation_tokens import LEAST_PAIRS, PairTokens, RelationTokens, relation_tokens
+from headatlas.task.relation import (
+    OTHER,
+    Relation,
+    Relations,
+    RelationSource,
+    builtin_relations,
+    distinct_relations,
+    load_relation,
+)
+from headatlas.task.relation_tokens import (
+    LEAST_PAIRS,
+    PairTokens,
+    RelationTokens,
+    relation_tokens,
+    too_few_text,
+    unmeasured_text,
+)
 from headatlas.task.spec import TaskSpec
 from headatlas.task.task import Item, Items, Task
 
@@ -18,7 +33,9 @@ __all__ = [
     "Items",
     "PairTokens",
     "Relation",
+    "RelationSource",
     "RelationTokens",
+    "Relations",
     "Row",
     "Rows",
     "Task",
@@ -31,4 +48,6 @@ __all__ = [
     "load_task",
     "relation_tokens",
     "tokens_of",
+    "too_few_text",
+    "unmeasured_text",
 ]
