@@ -28,7 +28,7 @@ from headatlas.core.methods import (
     method_name_problem,
 )
 from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
-from headatlas.core.numbers import require_path, require_share, require_whole
+from headatlas.core.numbers import require_path, require_seeds, require_share, require_whole, seed_numbers
 from headatlas.core.options import Options, require_options
 from headatlas.core.progress import (
     Event,
@@ -100,8 +100,10 @@ __all__ = [
     "require_dtype_name",
     "require_options",
     "require_path",
+    "require_seeds",
     "require_share",
     "require_whole",
+    "seed_numbers",
     "silent",
     "slug",
     "staged_folder",

@@ -14,16 +14,27 @@ from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
 from headatlas.request.validate_request import DRAWS, HELD_OUT, ValidateRequest
 from headatlas.run.executor import Executor, execute, local_executor
-from headatlas.task import LEAST_PAIRS, Relations, Task, too_few_text, unmeasured_text
+from headatlas.task import (
+    AUTO,
+    LEAST_PAIRS,
+    HeldOut,
+    Relations,
+    Tasks,
+    TaskSource,
+    too_few_text,
+    unmeasured_text,
+)
 
 __all__ = ["contrast_heads", "map_heads", "relate_heads", "validate_atlas"]
 
 
 def map_heads(
     model: Any,
-    tasks: str | Path | Task | Sequence[str | Path | Task],
+    tasks: Tasks,
     *,
     method: str = "gating",
+    test: HeldOut = AUTO,
+    tokenizer: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
     max_tokens: int | None = None,
@@ -34,10 +45,15 @@ def map_heads(
 ) -> Atlas:
     """Map which heads each task needs and open the atlas.
 
-    `model` is a `Model`, a transformers model, or a name, which is loaded in dtype "fast". `options` are
-    those of the method. Gating has `preset` ("quick" or "paper"), `seeds`, `updates`, `batch` and
-    `objective`; the other methods have `items` (32), which each of their `seeds` (1) draws anew, and measure
-    the effect of every head on the loss.
+    `model` is a `Model`, a transformers model with its `tokenizer`, or a name, which is loaded in dtype
+    "fast". `tasks` are names, files, `Task`s, lists of items as for `Task.of`, or {name: items}. `test` is
+    held out of items in memory: a share or a number of them, a list of other items, or None for nothing; by
+    default a tenth where gates are fitted, and nothing where effects are measured.
+
+    `options` are those of the method; `seeds` are so many, or those of a list. Gating has `preset` ("quick"
+    or "paper"), `seeds`, `updates`, `batch` and `objective`; the other methods have `items` (32; all of a
+    task in memory), which each of their `seeds` (1) draws anew, and measure the effect of every head on the
+    loss.
 
     With `out` everything is kept in that folder, fit by fit; `resume` continues what is there, or adds tasks
     and seeds to it. A run that was killed and resumed gives the numbers of an uninterrupted run.
@@ -50,22 +66,23 @@ def map_heads(
     With an `executor` (a `Ray`) the work is done elsewhere; the model is then given by its name.
     """
     request = MapRequest.of(
-        model, tasks, method, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds, **options
-    )
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+        model, tasks, method, test=test, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
+        **options,
+    )  # fmt: skip
+    executor = executor or local_executor(model, tokenizer)
+    return execute(request, out, resume=resume, executor=executor, progress=progress or silent)
 
 
 def contrast_heads(
     model: Any,
-    retain: str | Path | Task,
-    forget: str | Path | Task,
+    retain: TaskSource,
+    forget: TaskSource,
     *,
+    tokenizer: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
     preset: str | None = None,
-    seeds: int | None = None,
+    seeds: int | Sequence[int] | None = None,
     updates: int | None = None,
     batch: int | None = None,
     max_tokens: int | None = None,
@@ -75,6 +92,9 @@ def contrast_heads(
 ) -> Atlas:
     """Fit gates that keep the task `retain` and destroy the task `forget`.
 
+    A task is as in `map_heads`; items without a name are called "retain" and "forget". `seeds` are so many,
+    or those of a list.
+
     Both are measured on held-out items, without the gates and with them; the figures are in the run's
     `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on. Seeds are fitted
     side by side in blocks of five, as in `map_heads`.
@@ -83,9 +103,8 @@ def contrast_heads(
         model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
         preset=preset, seeds=seeds, updates=updates, batch=batch,
     )  # fmt: skip
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+    executor = executor or local_executor(model, tokenizer)
+    return execute(request, out, resume=resume, executor=executor, progress=progress or silent)
 
 
 def relate_heads(
@@ -140,7 +159,7 @@ def validate_atlas(
     folder: str | Path,
     *,
     model: Any = None,
-    tasks: Sequence[str | Path | Task] = (),
+    tasks: Tasks = (),
     methods: Sequence[str] | None = None,
     items: int = HELD_OUT,
     draws: int = DRAWS,
@@ -156,8 +175,8 @@ def validate_atlas(
     first, on `items` held-out items; and `retest` seeds fitted anew on each of two halves of the items. A
     method that the atlas does not have yet is run, on `effect_items` items.
 
-    The atlas remembers its model and its task files; give `model` or `tasks` if they have moved. `executor`
-    as in `map_heads`.
+    The atlas remembers its model, its task files and items in memory; give `model` or `tasks` if files have
+    moved. `executor` as in `map_heads`.
     """
     load = getattr(executor, "load", {})
     request = ValidateRequest.of(

@@ -6,7 +6,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _MAX_TOKENS = 512
+#: rows to fit with that the ungated model is measured on where none are held out
+_TRAIN_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,21 @@ class Prepared:
 def prepare(
     model: Model, task: Task, settings: GatingSettings, max_tokens: int | None
 ) -> tuple[Prepared, GatingSettings]:
-    """The rows, and the settings with a batch that suits them; refused if there is less than a batch."""
+    """The rows, and the settings with a batch that suits them; refused if there is less than a batch. A task
+    in memory may be small: there an open batch has at most all rows."""
     ready = read_rows(model, task, max_tokens, settings.held_out)
     train = ready.rows.train
+    may_shrink = settings.batch is None and task.in_memory
     settings = settings.for_targets(sum(len(row.target) for row in train) / len(train))
     assert settings.batch is not None
-    if len(train) < settings.batch:
-        raise TaskError(
-            f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
-            f"{settings.batch}; give more rows or a smaller --batch."
-        )
-    return ready, settings
+    if len(train) >= settings.batch:
+        return ready, settings
+    if may_shrink:
+        return ready, replace(settings, batch=len(train))
+    raise TaskError(
+        f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
+        f"{settings.batch}; give more rows or a smaller batch (--batch)."
+    )
 
 
 def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -> Prepared:
@@ -84,7 +90,7 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "version": task.spec.version,
         "licence": task.spec.licence,
         "content_hash": items.content_hash,
-        "spec": task.spec.to_json(),
+        "spec": _spec_facts(task),
         "records": items.seen,
         "train_rows": len(rows.train),
         "train_items": len({row.ids for row in rows.train}),
@@ -102,6 +108,16 @@ def read_rows(model: Model, task: Task, max_tokens: int | None, held_out: int) -
         "first_tokens_because": why,
     }
     return Prepared(task.name, rows, test, facts, groups, known)
+
+
+def _spec_facts(task: Task) -> dict[str, Any]:
+    """The definition of the task. Items in memory are counted: the request of a run has them."""
+    spec = task.spec.to_json()
+    if not task.in_memory:
+        return spec
+    counted = len(spec["test"]) if isinstance(spec["test"], list) else None
+    held_out = {} if counted is None else {"test": {"items": counted}}
+    return {**spec, "source": {"items": len(spec["source"]["items"])}, **held_out}
 
 
 def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
@@ -220,6 +236,11 @@ def row_notes(task: Prepared) -> Iterator[Note]:
         )
     if unknown := task.rows.unknown_prompts:
         yield Note(f"{task.name}: {plural(unknown, 'row')} with an unknown token (<unk>) in the prompt")
+    if spec["kind"] == "items":
+        fitted, held_out = task.facts["train_rows"], task.facts["test_rows"]
+        if fitted < seen:
+            yield Note(f"{task.name}: {fitted} of {plural(seen, 'item')}, {held_out} held out")
+        return
     rows = sum(task.facts[f"{side}_rows"] for side in ("train", "test", "known"))
     share = task.facts["test_rows"] / rows
     if "test_split" not in spec["source"] and not spec["test"] / 2 <= share <= 2 * spec["test"]:
@@ -255,8 +276,13 @@ def measure_baseline(model: Model, task: Prepared) -> dict[str, Any]:
     """The ungated model on held-out rows; and what targets of other rows would get in place of the right
     ones, unless no rows of two groups can exchange their targets.
 
-    `groups` and `held_out_nll` have one value per row.
+    `groups` and `held_out_nll` have one value per row. Without held-out rows the names begin with `train_`,
+    and the figures are of rows to fit with.
     """
+    if not task.held_out:
+        rows, row_labels = choose_rows(task.rows.train, _TRAIN_ROWS)
+        figures = measure_baseline(model, replace(task, held_out=rows, groups=row_labels, known=()))
+        return {f"train_{name}": value for name, value in figures.items()}
     held_out = task.held_out
     plain = evaluate(model, held_out)
     figures = {
@@ -299,7 +325,10 @@ def group_error(values: np.ndarray, groups: Sequence[int]) -> float:
 def held_out_figures(
     model: Model, task: Prepared, gates: np.ndarray | None, outcome: Outcome | None = None
 ) -> dict[str, Any]:
-    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on."""
+    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on; empty
+    if nothing is held out."""
+    if not task.held_out:
+        return {}
     outcome = outcome or evaluate(model, task.held_out, gates)
     known = evaluate(model, task.known, gates).figures() if task.known else {}
     return {

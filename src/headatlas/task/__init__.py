@@ -4,8 +4,9 @@ A task is a few lines of YAML (`spec`), from which records are read (`records`),
 targets (`task`) and into token ids for one tokeniser (`encode`).
 """
 
-from headatlas.task.catalogue import builtin_tasks, load_task
+from headatlas.task.catalogue import Tasks, TaskSource, builtin_tasks, listed_tasks, load_task
 from headatlas.task.encode import Row, Rows, encode, tokens_of
+from headatlas.task.item_list import AUTO, DEFAULT_SHARE, HeldOut, is_item_list
 from headatlas.task.relation import (
     OTHER,
     Relation,
@@ -27,8 +28,11 @@ from headatlas.task.spec import TaskSpec
 from headatlas.task.task import Item, Items, Task
 
 __all__ = [
+    "AUTO",
+    "DEFAULT_SHARE",
     "LEAST_PAIRS",
     "OTHER",
+    "HeldOut",
     "Item",
     "Items",
     "PairTokens",
@@ -39,11 +43,15 @@ __all__ = [
     "Row",
     "Rows",
     "Task",
+    "TaskSource",
     "TaskSpec",
+    "Tasks",
     "builtin_relations",
     "builtin_tasks",
     "distinct_relations",
     "encode",
+    "is_item_list",
+    "listed_tasks",
     "load_relation",
     "load_task",
     "relation_tokens",
