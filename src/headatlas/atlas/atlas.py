@@ -326,6 +326,8 @@ class Atlas:
             for fit in ("retain", "remove")
         }
         held_out = held_out_summary(run.baseline, facts)
+        if run.task_facts.get("test_rows") == 0:
+            held_out["held_out"] = 0
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def effect_summary(self, task: str, method: str) -> EffectSummary:
