@@ -147,7 +147,7 @@ def test_gating_finds_the_circuit_and_nothing_else_in_every_seed(model, circuit)
 
 def test_copying_is_in_the_weights_of_the_induction_head_alone(model, circuit):
     words = [f"w{number}" for number in range(WORDS)]
-    copying = Relation("copying", "algorithmic", tuple((word, word) for word in words))
+    copying = Relation("copying", tuple((word, word) for word in words), category="algorithmic")
     scores = relation_scores(model, copying, source="embedding", k=1).sel(relation="copying")
     promote = scores.sel(direction=scores.direction[0]).values
     for head in circuit["induction"]:

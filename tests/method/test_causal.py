@@ -227,10 +227,10 @@ def test_the_prompt_where_none_is_given(reader):
 
 def test_only_targets_of_one_token_are_asked_for(reader):
     pairs = [*((word, target) for word, target in CYCLE)]
-    relation = Relation("r", "other", (*relation_of("r", pairs).pairs, ("w0", "w5 w6")), "{source} w0")
+    relation = Relation("r", (*relation_of("r", pairs).pairs, ("w0", "w5 w6")), prompt="{source} w0")
     (ready,) = relations_for(reader, relation)
     assert sorted(row.prompt[-2] for row in questions(reader, ready)) == [word for word, _ in CYCLE]
-    few = Relation("few", "other", (*relation_of("few", pairs[:29]).pairs, ("w0", "w5 w6")), "{source} w0")
+    few = Relation("few", (*relation_of("few", pairs[:29]).pairs, ("w0", "w5 w6")), prompt="{source} w0")
     (ready,) = relations_for(reader, few)
     with pytest.raises(RequestError, match=r"'few' cannot be asked of .*: 29 of its targets.* 30 are needed"):
         questions(reader, ready)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 SMALL = {"seeds": 2, "updates": 5, "batch": 4}
 CHECKED = {"items": 4, "draws": 2, "methods": ["ablate"], "retest": 0}
-NEXT = Relation("next", "algorithmic", tuple((f"w{n}", f"w{(n + 1) % 100}") for n in range(60)))
+NEXT = Relation("next", tuple((f"w{n}", f"w{(n + 1) % 100}") for n in range(60)), category="algorithmic")
 #: the model lies on two devices: this machine's memory and its disk
 MAP = {
     "model.embed_tokens": "cpu",

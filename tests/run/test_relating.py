@@ -9,6 +9,7 @@ import pytest
 
 from headatlas import (
     AtlasError,
+    HeadatlasWarning,
     Relation,
     RequestError,
     UnknownNameError,
@@ -23,6 +24,9 @@ from support.small_run import SMALL, small_model, write_task
 from support.tiny import build_tiny
 from support.watching import Watch
 
+#: `FEW` cannot be measured; one test reads the warning
+pytestmark = pytest.mark.filterwarnings("ignore::headatlas.HeadatlasWarning")
+
 
 @pytest.fixture(scope="module")
 def model():
@@ -33,11 +37,11 @@ def pairs(count, shift=1):
     return tuple((f"w{n}", f"w{(n + shift) % 100}") for n in range(count))
 
 
-NEXT = Relation("next", "algorithmic", pairs(60))
-TWICE = Relation("twice", "linguistic", tuple((f"w{n}", f"w{2 * n}") for n in range(1, 50)))
-FEW = Relation("few", "knowledge", pairs(12))
+NEXT = Relation("next", pairs(60), category="algorithmic")
+TWICE = Relation("twice", tuple((f"w{n}", f"w{2 * n}") for n in range(1, 50)), category="linguistic")
+FEW = Relation("few", pairs(12), category="knowledge")
 #: sources of two tokens: only a text can hold them
-PHRASE = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
+PHRASE = Relation("phrase", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)), category="knowledge")
 ALL = [NEXT, TWICE, FEW, PHRASE]
 
 
@@ -51,7 +55,8 @@ def made(model, tmp_path_factory):
 
 def test_the_atlas_holds_what_the_method_gives(model, made):
     folder, atlas, _ = made
-    direct = relation_scores(model, ALL)
+    with pytest.warns(HeadatlasWarning, match="few: .* 12 pairs and min_pairs is 30"):
+        direct = relation_scores(model, ALL)
     again = open_atlas(folder).relation_scores()
     assert list(again.relation.values) == ["next", "few", "phrase", "twice"]  # category by category
     for name in direct.relation.values:
@@ -107,7 +112,7 @@ def test_what_is_there_is_not_made_again(model, made, tmp_path):
     known = [path for path in folder.rglob("*.safetensors") if path.stem != "source"]
     before = {path: path.stat().st_mtime_ns for path in known}
     watch = Watch()
-    more = Relation("more", "knowledge", pairs(40, 7))
+    more = Relation("more", pairs(40, 7), category="knowledge")
     atlas = relate_heads(model, [*ALL, more], out=folder, resume=True, progress=watch)
     assert "more" in atlas.relations
     assert [work[0] for work in watch.works] == ["weights"]  # the source is the one chosen before
@@ -125,12 +130,12 @@ def test_other_settings_are_refused(model, made, tmp_path):
     other = {"embedding": "first_mlp", "first_mlp": "embedding"}[chosen]
     with pytest.raises(AtlasError, match=f"source vectors '{chosen}', and these would be with '{other}'"):
         relate_heads(model, [NEXT], out=folder, resume=True, source=other)
-    more = Relation("more", "knowledge", pairs(40, 7))
+    more = Relation("more", pairs(40, 7), category="knowledge")
     with pytest.raises(AtlasError, match="source vectors"):  # of other relations too: they are compared
         relate_heads(model, [more], out=folder, resume=True, source=other)
     relate_heads(model, [NEXT], out=folder, resume=True, source=chosen)  # what auto came to
     with pytest.raises(AtlasError, match=r"other items"):
-        relate_heads(model, [Relation("next", "algorithmic", pairs(50))], out=folder, resume=True)
+        relate_heads(model, [Relation("next", pairs(50), category="algorithmic")], out=folder, resume=True)
     with pytest.raises(AtlasError, match="holds an atlas already"):
         relate_heads(model, [NEXT], out=folder)
 
@@ -188,7 +193,7 @@ def test_wrong_requests(model, tmp_path):
 
 def test_heads_off_for_a_list_of_ones_own(model, tmp_path):
     """Also one that is called as a built-in one: its own pairs are asked."""
-    mine = Relation("synonym", "linguistic", pairs(60, 3), prompt="{source}")
+    mine = Relation("synonym", pairs(60, 3), category="linguistic", prompt="{source}")
     watch = Watch()
     atlas = relate_heads(
         model, [mine, NEXT, FEW], out=tmp_path / "atlas", causal=["synonym"], salient=False, progress=watch
@@ -212,7 +217,7 @@ def test_heads_off_for_a_list_of_ones_own(model, tmp_path):
 
 def test_another_category_is_another_request(model, tmp_path):
     relate_heads(model, [NEXT], out=tmp_path / "atlas", source="embedding", salient=False)
-    other = Relation("next", "knowledge", NEXT.pairs)
+    other = Relation("next", NEXT.pairs, category="knowledge")
     with pytest.raises(AtlasError, match="made with category algorithmic instead of knowledge"):
         relate_heads(model, [other], out=tmp_path / "atlas", source="embedding", resume=True)
 
@@ -283,7 +288,59 @@ def test_a_check_is_made_again_when_there_are_other_controls(model, tmp_path, mo
 def test_few_targets_are_said(model, tmp_path):
     """Forty sources, two targets: whoever likes both is on top for all."""
     watch = Watch()
-    few = Relation("few targets", "other", tuple((f"w{place}", f"w{50 + place % 2}") for place in range(40)))
+    few = Relation("few targets", tuple((f"w{place}", f"w{50 + place % 2}") for place in range(40)))
     relate_heads(model, [few, NEXT], source="embedding", salient=False, progress=watch)
     (note,) = [note for note in watch.notes if "different targets" in note]
     assert note.startswith("few targets: its pairs have 2 different targets, and k is 10")
+
+
+def test_relations_that_cannot_be_measured_warn_with_the_count_and_the_repair(model):
+    with pytest.warns(HeadatlasWarning) as caught:
+        relate_heads(model, [FEW, NEXT], source="embedding", salient=False)
+    (warning,) = caught
+    assert str(warning.message) == (
+        "few: every score is NaN, because its list has 12 pairs and min_pairs is 30; give more pairs, or set "
+        "min_pairs=12."
+    )
+    assert warning.filename == __file__
+
+
+@pytest.mark.filterwarnings("error::headatlas.HeadatlasWarning")
+def test_min_pairs_measures_a_short_list(model, tmp_path):
+    folder, options = tmp_path / "atlas", {"source": "embedding", "salient": False}
+    atlas = relate_heads(model, FEW, min_pairs=12, out=folder, **options)
+    scores = atlas.relation_scores()
+    assert scores.kind.item() == "static" and not np.isnan(scores.values).any()
+    direct = relation_scores(model, FEW, source="embedding", min_pairs=12)
+    np.testing.assert_array_equal(scores.values, direct.values)
+    with pytest.raises(AtlasError, match="min_pairs"):  # the same relation would be NaN
+        relate_heads(model, FEW, out=folder, resume=True, **options)
+
+
+def test_min_pairs_changes_no_identity_where_it_decides_nothing(model):
+    options = {"source": "embedding", "salient": False}
+    usual, small = (relate_heads(model, NEXT, min_pairs=count, **options) for count in (30, 2))
+    assert usual.run("next", "relations").identity == small.run("next", "relations").identity
+    assert "min_pairs" not in usual.run("next", "relations").request
+
+
+def test_lists_and_mappings_are_relations(model):
+    listed = relate_heads(model, list(pairs(60)), source="embedding", salient=False)
+    assert listed.relations == ["pairs"]
+    named = relate_heads(
+        model, {"next": [(f" {a}", f" {b} ") for a, b in pairs(60)]}, source="embedding", salient=False
+    )
+    expected = relation_scores(model, NEXT, source="embedding")
+    for atlas in (listed, named):
+        np.testing.assert_array_equal(atlas.relation_scores().values, expected.values)
+
+
+def test_a_transformers_model_with_its_tokenizer(model):
+    hf, tokenizer = build_tiny("llama"), word_tokenizer(100)
+    expected = relation_scores(model, NEXT, source="embedding")
+    found = relation_scores(hf, NEXT, source="embedding", tokenizer=tokenizer)
+    atlas = relate_heads(hf, NEXT, source="embedding", salient=False, tokenizer=tokenizer)
+    for values in (found.values, atlas.relation_scores().values):
+        np.testing.assert_array_equal(values, expected.values)
+    with pytest.raises(RequestError, match="tokenizer is for a transformers model"):
+        relation_scores(model, NEXT, tokenizer=tokenizer)

@@ -16,7 +16,7 @@ from support.small_run import differences, write_task
 from support.tiny import build_tiny
 
 NEXT, SECOND = (
-    Relation(name, "algorithmic", tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(40)))
+    Relation(name, tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(40)), category="algorithmic")
     for name, by in (("next", 1), ("second", 2))
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 import xarray as xr
 
+from headatlas.core import seed_numbers
 from headatlas.method import GatingSettings
 from headatlas.method.engine.gate_fit import GateFit, random_starts
 from headatlas.method.engine.objective import Pressure
@@ -19,7 +20,7 @@ __all__ = ["fitted_gates"]
 
 def fitted_gates(model: Model, rows: Sequence[Row], settings: GatingSettings) -> xr.DataArray:
     """[seed, fit, layer, head]: G+ and G−, of all seeds side by side."""
-    table, seeds, fits = RowTable(rows), range(settings.seeds), ("retain", "remove")
+    table, seeds, fits = RowTable(rows), seed_numbers(settings.seeds), ("retain", "remove")
     starts = random_starts(model, settings, seeds)
     sets = [(seed, "free") for seed in seeds]
     free = GateFit(model, Pressure(model, table, settings, "free", sets), starts)

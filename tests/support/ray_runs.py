@@ -143,10 +143,14 @@ def compare(root: Path) -> dict[str, Any]:
     here = load_model(model, dtype="float32")
     ray = Ray(exchange=(root / "exchange").as_uri(), load={"dtype": "float32"})
     shifts = [
-        Relation(f"next{by}", "algorithmic", tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(60)))
+        Relation(
+            f"next{by}", tuple((f"w{n}", f"w{(n + by) % 100}") for n in range(60)), category="algorithmic"
+        )
         for by in range(1, 7)
     ]
-    pieces = Relation("phrase", "knowledge", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)))
+    pieces = Relation(
+        "phrase", tuple((f"w{n} w{n + 1}", f"w{n + 2}") for n in range(40)), category="knowledge"
+    )
     related: dict[str, Any] = {"relations": [*shifts, pieces], "dynamic": True, "causal": ["next2"]}
     watching = Watching()
     for name, which, executor in (("a", here, None), ("b", model, ray)):

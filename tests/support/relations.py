@@ -47,7 +47,7 @@ def relation_of(
 ) -> Relation:
     """Pairs of token ids as a relation of words; all but the last of an entry are its source."""
     written = tuple((" ".join(f"w{token}" for token in pair[:-1]), f"w{pair[-1]}") for pair in pairs)
-    return Relation(name, category, written, **options)
+    return Relation(name, written, category=category, **options)
 
 
 def ids_of(relation: Relation) -> list[tuple[int, int]]:

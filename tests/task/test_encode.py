@@ -159,7 +159,7 @@ def test_the_unknown_token_need_not_be_declared(tokenizer):
     assert [len(row.target) for row in made.train] == [1, 1]
     assert made.unknown_targets == 1 and made.unknown_example == " q" and made.unknown_prompts == 1
     pairs = tuple((f"{word}", "b") for word in ("a", "ab", "q"))
-    found = relation_tokens(Relation("r", "other", pairs), tokenizer)
+    found = relation_tokens(Relation("r", pairs), tokenizer)
     assert found.unknown == (("q", "b"),) and len(found.pairs) == 2
 
 

@@ -12,7 +12,15 @@ from transformers import PreTrainedTokenizerFast
 
 from headatlas import TaskError, UnknownNameError, load_task
 from headatlas.method.relation.scores import scored_pairs
-from headatlas.task import LEAST_PAIRS, OTHER, Relation, builtin_relations, load_relation, relation_tokens
+from headatlas.task import (
+    LEAST_PAIRS,
+    OTHER,
+    Relation,
+    builtin_relations,
+    distinct_relations,
+    load_relation,
+    relation_tokens,
+)
 from support.planted import word_tokenizer
 
 
@@ -39,7 +47,7 @@ PAIRS = (("France", "Paris"), ("Japan", "Tokyo"))
 def test_csv(write):
     path = write("my-capitals.csv", "source,target\nFrance,Paris\nJapan,Tokyo\n")
     found = load_relation(path)
-    assert found == Relation("my-capitals", OTHER, PAIRS)
+    assert found == Relation("my-capitals", PAIRS)
     assert found == load_relation(str(path)) and load_relation(found) is found
     assert found.prompt is None and not found.published and found.licence is None
 
@@ -63,7 +71,7 @@ def test_ways_to_write_csv(write, text):
     {"pairs": [["France", "Paris"], [" Japan", "Tokyo "], ["France", "Paris"]]},
 ])  # fmt: skip
 def test_ways_to_write_json(write, data):
-    assert load_relation(write("c.JSON", data)) == Relation("c", OTHER, PAIRS)
+    assert load_relation(write("c.JSON", data)) == Relation("c", PAIRS)
 
 
 def test_words_keep_their_signs(write):
@@ -85,15 +93,15 @@ def test_category_by_column_key_and_argument(write):
 
 
 def test_the_hash_is_that_of_what_is_asked():
-    one = Relation("a", "other", PAIRS, "{source}:")
-    assert one.content_hash == Relation("b", "other", PAIRS, "{source}:").content_hash
-    for different in (Relation("a", "other", PAIRS), Relation("a", "other", PAIRS[::-1], "{source}:")):
+    one = Relation("a", PAIRS, prompt="{source}:")
+    assert one.content_hash == Relation("b", PAIRS, prompt="{source}:").content_hash
+    for different in (Relation("a", PAIRS), Relation("a", PAIRS[::-1], prompt="{source}:")):
         assert different.content_hash != one.content_hash
 
 
 def test_copies():
-    assert Relation("a", "other", (("x", "x"), ("y", "y"))).copies
-    assert not Relation("a", "other", (("x", "x"), ("y", "Y"))).copies
+    assert Relation("a", (("x", "x"), ("y", "y"))).copies
+    assert not Relation("a", (("x", "x"), ("y", "Y"))).copies
     assert {name for name in builtin_relations() if load_relation(name).copies} == {"copying", "name-copying"}
 
 
@@ -177,8 +185,8 @@ def test_unknown_names_are_answered_with_the_closest():
     "pairs", [PAIRS, [list(pair) for pair in PAIRS], [*PAIRS, ["Japan", "Tokyo"]], iter(PAIRS)]
 )
 def test_pairs_may_be_lists(pairs):
-    relation = Relation("capitals", OTHER, pairs)
-    assert relation.pairs == PAIRS and relation == Relation("capitals", OTHER, PAIRS)
+    relation = Relation("capitals", pairs)
+    assert relation.pairs == PAIRS and relation == Relation("capitals", PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -186,15 +194,15 @@ def test_pairs_may_be_lists(pairs):
 )
 def test_pairs_that_are_none_are_one_sentence(pairs):
     with pytest.raises(TaskError, match=r"relation 'x': pair"):
-        Relation("x", OTHER, pairs)
+        Relation("x", pairs)
 
 
 @pytest.mark.parametrize("name", [None, "", 3, "a\x1b[31m"])
 def test_the_name_of_a_relation_is_a_line_of_text(name):
     with pytest.raises(TaskError, match="the name of a relation is a line of text"):
-        Relation(name, OTHER, PAIRS)
+        Relation(name, PAIRS)
     with pytest.raises(TaskError, match="the category of a relation is a line of text"):
-        Relation("x", name, PAIRS)
+        Relation("x", PAIRS, category=name)
 
 
 @pytest.mark.parametrize("value", [5, None, ["a"]])
@@ -207,7 +215,7 @@ def test_what_is_no_relation_is_one_sentence(value):
 
 
 def test_words_of_one_token():
-    relation = Relation("r", "other", (("w1", "w2"), ("w3", "w3"), ("w4 w5", "w6"), ("w7", "w8 w9")))
+    relation = Relation("r", (("w1", "w2"), ("w3", "w3"), ("w4 w5", "w6"), ("w7", "w8 w9")))
     found = relation_tokens(relation, word_tokenizer(10))
     assert [(pair.source, pair.target, pair.whole, pair.single) for pair in found.pairs] == [
         ((1,), 2, True, True),
@@ -227,7 +235,7 @@ def many(*kinds):
         for (source, target), count in zip(shapes, kinds, strict=True)
         for number in range(count)
     ]
-    found = relation_tokens(Relation("r", "other", tuple(pairs)), word_tokenizer(100))
+    found = relation_tokens(Relation("r", tuple(pairs)), word_tokenizer(100))
     assert len(found.pairs) == sum(kinds)
     return found
 
@@ -247,7 +255,7 @@ def test_pairs_that_are_left_out_have_a_reason():
     assert counts(many(20, 30, 4)) == {"several tokens": 4}  # in texts: whole targets are enough
     assert counts(many(29, 90, 0)) == {"not in the sample": 19}
     assert counts(many(9, 4, 3)) == {"several tokens": 7, "fewer than 30 pairs remain": 9}
-    words = Relation("r", OTHER, [[f"w{number}", "w0"] for number in range(40)] + [["w1", "zebra"]])
+    words = Relation("r", [[f"w{number}", "w0"] for number in range(40)] + [["w1", "zebra"]])
     found = relation_tokens(words, word_tokenizer(100))
     assert found.left_out(found.single) == {"not in the vocabulary": [("w1", "zebra")]}
 
@@ -258,8 +266,8 @@ def test_pairs_that_are_given_again_are_counted(write, as_file):
     pairs = [[f"w{number}", "w0"] for number in range(40)]
     again = [pairs[1], pairs[7], pairs[1]]
     given = [*pairs, *again]
-    relation = load_relation(write("r.json", given)) if as_file else Relation("r", OTHER, given)
-    assert relation == Relation("r", OTHER, pairs) and len(relation.pairs) == 40
+    relation = load_relation(write("r.json", given)) if as_file else Relation("r", given)
+    assert relation == Relation("r", pairs) and len(relation.pairs) == 40
     found = relation_tokens(relation, word_tokenizer(100))
     left_out = found.left_out(scored_pairs(found))
     assert left_out.keys() == {"repeats another pair"}
@@ -293,7 +301,7 @@ def letters(*more):
 ])  # fmt: skip
 def test_the_piece_that_stands_for_a_target(pair, piece):
     tokenizer, vocabulary = letters()
-    (found,) = relation_tokens(Relation("r", "other", (pair,)), tokenizer).pairs
+    (found,) = relation_tokens(Relation("r", (pair,)), tokenizer).pairs
     assert (found.target, found.whole) == (vocabulary[piece], False)
     assert found.source == tuple(vocabulary[letter] for letter in f" {pair[0]}")
 
@@ -301,14 +309,14 @@ def test_the_piece_that_stands_for_a_target(pair, piece):
 def test_the_piece_of_a_copy_is_its_beginning():
     tokenizer, vocabulary = letters()
     pairs = (("abc", "abc"), ("dab", "dab"))
-    found = relation_tokens(Relation("copying", "other", pairs), tokenizer).pairs
+    found = relation_tokens(Relation("copying", pairs), tokenizer).pairs
     assert [pair.target for pair in found] == [vocabulary["a"], vocabulary["d"]]
 
 
 def test_words_that_the_model_does_not_know_are_no_single_tokens():
     """The token for everything unknown says nothing about a word: such pairs would all be the same."""
     pairs = tuple((f"unheard{number}", f"unheard{number}") for number in range(40))
-    found = relation_tokens(Relation("r", "other", pairs), word_tokenizer(10))
+    found = relation_tokens(Relation("r", pairs), word_tokenizer(10))
     assert not found.measurable and len(found.single) == 0
 
 
@@ -319,7 +327,7 @@ def test_a_word_is_tokenised_as_it_follows_a_space():
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     assert fast("ab", add_special_tokens=False)["input_ids"] == [0, 1]
-    (pair,) = relation_tokens(Relation("r", "other", (("ab", "ab"),)), fast).pairs
+    (pair,) = relation_tokens(Relation("r", (("ab", "ab"),)), fast).pairs
     assert pair.single and pair.source == (4,) and pair.target == 4
 
 
@@ -365,3 +373,42 @@ def test_a_relation_as_a_task(tmp_path):
     assert own.name == "relation:double" and own.items().train[0].prompt.endswith(" ->")
     with pytest.raises(UnknownNameError, match="no relation named 'capitals'"):
         load_task("relation:capitals")
+
+
+def test_outer_spaces_of_words_are_stripped():
+    """ " France" is the usual spelling of a token; every word is read after a space anyway."""
+    spaced = Relation("capitals", [(f" {source}", f" {target} ") for source, target in PAIRS])
+    assert spaced == Relation("capitals", PAIRS)
+    assert spaced.content_hash == Relation("capitals", PAIRS).content_hash
+    assert spaced.category == OTHER
+    with pytest.raises(TaskError, match=r"pair 2 is \('a', ' '\); both texts need a word"):
+        Relation("x", [("a", "b"), ("a", " ")])
+
+
+def test_a_list_and_a_mapping_are_relations():
+    expected = Relation("capitals", PAIRS)
+    assert distinct_relations(list(PAIRS)) == [Relation("pairs", PAIRS)]
+    assert distinct_relations({"capitals": list(PAIRS), "again": expected}) == [
+        expected,
+        Relation("again", PAIRS),
+    ]
+    names = [relation.name for relation in distinct_relations(["country-capital", {"mine": PAIRS}, PAIRS])]
+    assert names == ["country-capital", "mine", "pairs"]
+    assert [relation.name for relation in distinct_relations(("country-capital", "plural"))] == [
+        "country-capital",
+        "plural",
+    ]
+    assert load_relation(list(PAIRS), category="knowledge").category == "knowledge"
+    with pytest.raises(TaskError, match="relation 'France': pairs are a list"):
+        distinct_relations({"France": "Paris"})
+
+
+def test_min_pairs_decides_what_can_be_measured():
+    relation = Relation("few", [("w0", "w1"), ("w2", "w3"), ("w4", "zebra")])
+    usual, small = (relation_tokens(relation, word_tokenizer(10), count) for count in (30, 2))
+    assert small.measurable and small.has_enough and not usual.has_enough
+    assert usual.why_unmeasured == (
+        "few: every score is NaN, because the vocabulary has 2 of its 3 pairs and min_pairs is 30; give more "
+        "pairs, or set min_pairs=2."
+    )
+    assert usual.left_out([])["fewer than 30 pairs remain"] == [("w0", "w1"), ("w2", "w3")]

@@ -36,7 +36,8 @@ class Summary:
     `always` and `any`: role -> share (the paper's Table 2). `per_seed`: role -> mean share with its interval.
     `correlation`: score -> mean Pearson correlation between two seeds (None with one seed). `nll`,
     `accuracy` (rows with the whole target right) and `token_accuracy`: held-out figures of baseline, retain
-    and remove, on `held_out` rows of `groups` groups that no gate was fitted on. `gain`: how far the gates of
+    and remove, on `held_out` rows of `groups` groups that no gate was fitted on; empty if the
+    task holds nothing out (`held_out` is 0). `gain`: how far the gates of
     retain and remove lower that NLL, with an interval over groups and seeds (over groups alone with one
     seed). `known`: the same figures on `known_rows` held-out rows of groups that were fitted on; empty if
     there are none. `metric`: the mean of the metric that gates were fitted on, called `metric_label`, for

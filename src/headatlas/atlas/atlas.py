@@ -327,6 +327,8 @@ class Atlas:
         }
         held_out = held_out_summary(run.baseline, facts)
         held_out["metric_label"] = run.about.get("metric", "")
+        if run.task_facts.get("test_rows") == 0:
+            held_out["held_out"] = 0
         return summarise(task, self.scores(task), threshold=threshold, held_out=held_out)
 
     def effect_summary(self, task: str, method: str) -> EffectSummary:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headatlas.atlas.record import EffectMap
-from headatlas.core import Head, ranked
+from headatlas.core import Head, plural, ranked
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
@@ -149,10 +149,11 @@ class HeadEffect:
 class EffectSummary:
     """Effects of single heads on a task in numbers; None stands for what an imported table does not tell.
 
-    `items` of each seed and `distinct_items` of all; `nll`: the loss with all heads (None in another metric:
-    then `mean` is that of `metric`, as it is known: the mean logit difference, KL divergence, …); `whole`:
-    the effect of all heads at once; `sum`: that of the heads, summed; `points` per item and
-    `completeness_error` of integrated gradients; `corruption` of mediation; `heads` by falling effect.
+    `items` of each seed and `distinct_items` of all; `of_items` that the task in memory has, if some are left
+    out; `nll`: the loss with all heads (None in another metric: then `mean` is that of `metric`, as it is
+    known: the mean logit difference, KL divergence, …); `whole`: the effect of all heads at once; `sum`: that
+    of the heads, summed; `points` per item and `completeness_error` of integrated gradients; `corruption` of
+    mediation; `heads` by falling effect.
     """
 
     task: str
@@ -170,6 +171,14 @@ class EffectSummary:
     heads: tuple[HeadEffect, ...]
     metric: str = "loss"
     mean: float | None = None
+    of_items: int | None = None
+
+    @property
+    def item_words(self) -> str:
+        """ "20 items", or "16 of 20 items"."""
+        if self.of_items is None:
+            return plural(self.items or 0, "item")
+        return f"{self.items} of {plural(self.of_items, 'item')}"
 
     def strongest(self, most: int) -> tuple[list[HeadEffect], list[HeadEffect]]:
         """The heads that help most and those that hurt most, up to `most` each."""
@@ -182,6 +191,7 @@ class EffectSummary:
             "seeds": self.seeds,
             "items": self.items,
             "distinct_items": self.distinct_items,
+            **({} if self.of_items is None else {"of_items": self.of_items}),
             "nll": self.nll,
             **({} if self.metric == "loss" else {"metric": self.metric, "mean": self.mean}),
             "whole": self.whole,
@@ -203,6 +213,9 @@ def summarize_effects(atlas: Atlas, task: str, method: str) -> EffectSummary:
     values, errors = pooled["effect"].values, pooled["error"].values
     seeds = atlas.effects(task, method).seed.values.tolist()
     facts = [atlas.effect(task, method, seed).facts for seed in seeds]
+    task_facts = atlas.run(task, method).task_facts
+    in_memory = (task_facts.get("spec") or {}).get("kind") == "items"
+    has_left_out = in_memory and facts[0].get("items") != task_facts.get("records")
 
     def mean_of(name: str) -> float | None:
         return float(np.mean([each[name] for each in facts])) if name in facts[0] else None
@@ -227,4 +240,5 @@ def summarize_effects(atlas: Atlas, task: str, method: str) -> EffectSummary:
             for head in ranked(values)
             for place in [(head.layer, head.head)]
         ),
+        of_items=int(task_facts["records"]) if has_left_out else None,
     )

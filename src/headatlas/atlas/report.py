@@ -126,6 +126,7 @@ def _effects(atlas: Atlas) -> list[str]:
         is_imported = (task, method) in imported_effects(atlas)
         missing = NOT_IMPORTED if is_imported else "not measured"
         note = f" ({plural(without, 'head')} {missing})" if without else ""
+        note += f" ({summary.item_words})" if summary.of_items is not None else ""
         note += " (imported)" if is_imported else ""
         unit = atlas.run(task, method).unit
         note += f" (unit: {_safe(unit)})" if unit != "nats" else ""

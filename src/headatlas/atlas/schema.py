@@ -27,6 +27,7 @@ _MAYBE = {"type": ["string", "null"]}
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
 _COUNTS = {"type": "array", "items": {**_WHOLE, "maximum": 100_000}, "maxItems": 100_000}
+_SEEDS = {"anyOf": [_WHOLE, {"type": "array", "items": _WHOLE, "maxItems": 100_000}]}
 _ANY = {"type": "object"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _PAIRS = {"type": "array", "items": {**_TEXTS, "minItems": 2, "maxItems": 2}}
@@ -53,7 +54,7 @@ _MODEL = _form(
 )
 _STAGE = _form({"updates": _WHOLE})
 _RESOLVED = _form(
-    seeds=_WHOLE,
+    seeds=_SEEDS,
     batch={"type": ["integer", "null"]},
     objective=_TEXT,
     free=_STAGE,

@@ -39,6 +39,7 @@ from headatlas.core import (
     difference,
     parse_json,
     require_path,
+    seed_numbers,
     slug,
     write_whole,
     writing,
@@ -196,8 +197,9 @@ class Store:
                     f"{self.root} has {run.task!r} already, made with {made_with}; "
                     "choose another --out or ask for the same."
                 )
-            elif _seeds(run) > _seeds(known):
-                entered.append(replace(known, settings=run.settings, request=run.request))
+            elif not _seeds(run) <= _seeds(known):
+                settings = _with_seeds(run.settings, _seeds(run) | _seeds(known))
+                entered.append(replace(known, settings=settings, request=run.request))
             else:
                 entered.append(known)
         changed = [run for run in entered if self.runs.get((run.method, run.task)) != run]
@@ -394,8 +396,20 @@ def _require_writable_folder(root: Path) -> None:
         raise RequestError(f"{root} cannot be written: {reason}; choose another --out.") from None
 
 
-def _seeds(run: Run) -> int:
-    return int(run.settings.get("resolved", {}).get("seeds", 0))
+def _seeds(run: Run) -> set[int]:
+    """The seeds that were asked for."""
+    seeds = run.settings.get("resolved", {}).get("seeds", 0)
+    return set(seed_numbers(seeds if isinstance(seeds, list) else int(seeds)))
+
+
+def _with_seeds(settings: Mapping[str, Any], seeds: set[int]) -> dict[str, Any]:
+    """The settings with these seeds: their number, if they are the first ones."""
+    is_first = seeds == set(range(len(seeds)))
+    value = len(seeds) if is_first else sorted(seeds)
+    changed = {"resolved": {**settings.get("resolved", {}), "seeds": value}}
+    if "seeds" in settings.get("given", {}):
+        changed["given"] = {**settings["given"], "seeds": value}
+    return {**settings, **changed}
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:

@@ -245,6 +245,8 @@ def show_held_out(console: Console, summary: Summary) -> None:
     known = summary.known
     grouped = bool(known)
     items = "" if summary.held_out is None else plural(summary.held_out, "item")
+    if summary.held_out == 0:
+        items = "nothing: the gates were fitted on every item"
     if grouped and summary.groups == summary.held_out:
         items += ", each of another group that no gate was fitted on"
     elif grouped and summary.groups is not None:
@@ -281,7 +283,7 @@ def show_held_out(console: Console, summary: Summary) -> None:
 
 
 def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
-    parts = [f"{plural(summary.seeds, 'seed')} of {plural(summary.items or 0, 'item')}"]
+    parts = [f"{plural(summary.seeds, 'seed')} of {summary.item_words}"]
     if summary.nll is not None:
         prompts = " with corrupted prompts" if summary.method == "mediate" else ""
         parts.append(f"loss {summary.nll:.2f} nats{prompts}")

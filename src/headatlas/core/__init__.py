@@ -7,6 +7,7 @@ from headatlas.core.errors import (
     FitError,
     GateError,
     HeadatlasError,
+    HeadatlasWarning,
     HeadNameError,
     ModelRefusedError,
     ModelSourceError,
@@ -38,7 +39,7 @@ from headatlas.core.metrics import (
     require_metric,
 )
 from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
-from headatlas.core.numbers import require_path, require_share, require_whole
+from headatlas.core.numbers import require_path, require_seeds, require_share, require_whole, seed_numbers
 from headatlas.core.options import Options, require_options
 from headatlas.core.progress import (
     Event,
@@ -82,6 +83,7 @@ __all__ = [
     "Head",
     "HeadNameError",
     "HeadatlasError",
+    "HeadatlasWarning",
     "Loaded",
     "Metric",
     "MetricWords",
@@ -120,8 +122,10 @@ __all__ = [
     "require_metric",
     "require_options",
     "require_path",
+    "require_seeds",
     "require_share",
     "require_whole",
+    "seed_numbers",
     "silent",
     "slug",
     "staged_folder",

@@ -13,7 +13,8 @@
         ├── TaskError                  a task that cannot be read, or has nothing to ask
         └── AtlasError                 a folder that is no atlas, or does not fit the request
 
-A message is one sentence or two: the value, what is allowed, what to do.
+A message is one sentence or two: the value, what is allowed, what to do. What still gives a result but a
+lesser one than the user may expect is a `HeadatlasWarning`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
     "GateError",
     "HeadNameError",
     "HeadatlasError",
+    "HeadatlasWarning",
     "ModelRefusedError",
     "ModelSourceError",
     "RequestError",
@@ -38,6 +40,10 @@ __all__ = [
     "TaskError",
     "UnknownNameError",
 ]
+
+
+class HeadatlasWarning(UserWarning):
+    """A result is less than the user may expect: the reason, and the repair."""
 
 
 class HeadatlasError(Exception):

@@ -10,7 +10,9 @@ from typing import Any
 __all__ = ["is_local_path", "without_local_paths"]
 
 #: keys of texts that a model reads or writes; one may look like a path ("/no_think") and is none
-_TEXTS = frozenset({"prompt", "target", "instruction", "corrupted", "pairs", "left_out", "texts"})
+_TEXTS = frozenset(
+    {"prompt", "target", "instruction", "corrupted", "foil", "group", "pairs", "left_out", "texts"}
+)
 #: keys of names and hashes by which files of an atlas refer to each other
 _NAMES = frozenset({"name", "task", "identity", "digest"})
 #: what stands before a path in the name of a task: "relation:/home/me/pairs.csv"

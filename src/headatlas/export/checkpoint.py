@@ -11,7 +11,7 @@ from headatlas.atlas.selection import choose_gates
 from headatlas.core import THRESHOLD, Options, RequestError, UnknownNameError, require_share, require_whole
 from headatlas.export.checkpoint_card import Exported
 from headatlas.export.format import ExportFormat, ExportRequest
-from headatlas.task import Task
+from headatlas.task import TaskSource
 
 __all__ = ["GATES", "PROVIDES", "CheckpointOptions", "export_model"]
 
@@ -79,7 +79,7 @@ PROVIDES = [
 
 def export_model(
     folder: str | Path,
-    task: str | Path | Task | None,
+    task: TaskSource | None,
     out: str | Path,
     *,
     model: Any = None,

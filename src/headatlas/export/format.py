@@ -12,8 +12,8 @@ from headatlas.core import ModelRef, Options, RequestError, require_options
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
 from headatlas.request.origin import named_model, task_from_json, task_to_json
-from headatlas.request.validate_request import gated_names, gated_tasks
-from headatlas.task import Task
+from headatlas.request.validate_request import check_held_out, gated_names, gated_tasks
+from headatlas.task import Task, TaskSource, listed_tasks
 
 __all__ = ["FORMATS", "ExportFormat", "ExportRequest"]
 
@@ -61,7 +61,7 @@ class ExportRequest:
     def of(
         cls,
         folder: str | Path,
-        task: str | Path | Task | None,
+        task: TaskSource | None,
         out: str | Path,
         *,
         format: str = "checkpoint",  # noqa: A002
@@ -79,13 +79,16 @@ class ExportRequest:
             raise RequestError(f"{path} already exists; choose a new folder or file.")
         atlas = open_atlas(folder)
         definitions: Sequence[Task | None] = [None]
+        selected = [] if task is None else listed_tasks(task)
         if chosen.needs_model:
-            definitions, _ = gated_tasks(atlas, () if task is None else [task], trust_code=trust_code)
+            definitions, _ = gated_tasks(atlas, selected, trust_code=trust_code)
             names = [each.name for each in definitions]
         else:
-            names = gated_names(atlas, () if task is None else [task], trust_code=trust_code)
+            names = gated_names(atlas, selected, trust_code=trust_code)
         if len(names) > 1:
             raise RequestError(f"the atlas has several tasks; choose one with --task: {', '.join(names)}.")
+        if chosen.needs_model:
+            check_held_out(atlas, names[0], "check the checkpoint on")
         if chosen.check is not None:
             chosen.check(atlas, names[0], settings)
         given_load = {

@@ -13,9 +13,10 @@ from headatlas.core import (
     UnknownNameError,
     metric_to_json,
     require_metric,
+    require_seeds,
     require_whole,
 )
-from headatlas.method.method import Method
+from headatlas.method.method import MOST_SEEDS, Method
 
 __all__ = [
     "OBJECTIVES",
@@ -36,7 +37,7 @@ STAGES = {"free": ("free",), "pressed": ("retain", "remove")}
 #: what a gradient is worth depends on the target tokens behind it, not on the rows
 TARGETS_PER_BATCH = 36
 _ROWS = 2, 12
-_MOST = {"batch": 100_000, "seeds": 1000, "updates": 1_000_000}
+_MOST = {"batch": 100_000, "updates": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +58,19 @@ class Stage:
 class GatingSettings(Options):
     """One way to fit gates.
 
-    `pressed` is the schedule of retain and of remove. `batch` is the number of rows per update and gate
-    set; None means as many as hold about `TARGETS_PER_BATCH` target tokens, 2 to 12. `start` is the range
-    that the gates of the free fit are drawn from, `held_out` the number of rows that finished gates are
-    measured on. With `push` the pressure of remove begins so many times stronger and falls in a straight
-    line to its value: few updates are then enough to shut what nobody needs. `metric` is what a row loses
-    (`headatlas.core.metrics`).
+    `seeds` are so many, or those of a list. `pressed` is the schedule of retain and of remove. `batch` is the
+    number of rows per update and gate set; None means as many as hold about `TARGETS_PER_BATCH` target
+    tokens, 2 to 12. `start` is the range that the gates of the free fit are drawn from, `held_out` the number
+    of rows that finished gates are measured on. With `push` the pressure of remove begins so many times
+    stronger and falls in a straight line to its value: few updates are then enough to shut what nobody needs.
+    `metric` is what a row loses (`headatlas.core.metrics`).
     """
 
     objective: str
     free: Stage
     pressed: Stage
     batch: int | None
-    seeds: int
+    seeds: int | tuple[int, ...]
     pressure: float = 0.1
     push: float = 1.0
     clip: float = 1.0
@@ -83,9 +84,9 @@ class GatingSettings(Options):
         require_metric(self.metric)
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
-        for name in ("batch", "seeds"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, require_whole(name, value, 1, _MOST[name]))
+        object.__setattr__(self, "seeds", require_seeds(self.seeds, MOST_SEEDS))
+        if self.batch is not None:
+            object.__setattr__(self, "batch", require_whole("batch", self.batch, 1, _MOST["batch"]))
         for name in ("free", "pressed"):
             stage = getattr(self, name)
             updates = require_whole("updates", stage.updates, 1, _MOST["updates"])
@@ -145,7 +146,7 @@ PRESETS = {
 def resolve(
     preset: str = "quick",
     *,
-    seeds: int | None = None,
+    seeds: int | Sequence[int] | None = None,
     updates: int | None = None,
     batch: int | None = None,
     objective: str | None = None,

@@ -21,27 +21,35 @@ from headatlas.core import (
     metric_to_json,
     require_metric,
     require_options,
+    require_seeds,
     require_whole,
 )
 from headatlas.core.registry import Registry
 
-__all__ = ["METHODS", "EffectOptions", "Method", "MetricOptions"]
+__all__ = ["METHODS", "MOST_SEEDS", "EffectOptions", "Method", "MetricOptions"]
+
+#: seeds of one request
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
 class EffectOptions(Options):
-    """Options of a method that gives one number per head: each seed draws `items` training items.
+    """Options of a method that gives one number per head: each seed draws `items` training items. `seeds` are
+    so many, or those of a list.
 
     A method with other options subclasses this. `MOST` maps the names of counts to the largest allowed.
     """
 
-    MOST: ClassVar[Mapping[str, int]] = {"seeds": 1000, "items": 100_000}
+    MOST: ClassVar[Mapping[str, int]] = {"seeds": MOST_SEEDS, "items": 100_000}
 
-    seeds: int = 1
+    seeds: int | tuple[int, ...] = 1
     items: int = 32
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", require_seeds(self.seeds, self.MOST.get("seeds", MOST_SEEDS)))
         for name, most in self.MOST.items():
+            if name == "seeds":
+                continue
             object.__setattr__(self, name, require_whole(name, getattr(self, name), 1, most))
 
 

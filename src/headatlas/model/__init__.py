@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from headatlas.model.load import load_model
+    from headatlas.model.load import as_model, load_model
     from headatlas.model.locate import list_models
     from headatlas.model.model import SOURCES, Model, gates
     from headatlas.model.modes import eval_mode, is_dtype_error, single_precision
@@ -21,6 +21,7 @@ __all__ = [
     "Model",
     "SelfCheck",
     "ValueOutput",
+    "as_model",
     "eval_mode",
     "gates",
     "is_dtype_error",

@@ -47,7 +47,7 @@ from headatlas.model.model import Model
 from headatlas.model.modes import eval_mode
 from headatlas.model.proof import SelfCheck, self_check
 
-__all__ = ["load_model", "quiet"]
+__all__ = ["as_model", "load_model", "quiet"]
 
 _FORWARD_ERRORS = (
     RuntimeError,
@@ -64,6 +64,7 @@ _INT8 = " In int8 what goes into a product is rounded, too; int4 rounds weights 
 def load_model(
     source: str | os.PathLike[str] | torch.nn.Module,
     *,
+    name: str | None = None,
     tokenizer: Any = None,
     dtype: str | torch.dtype = "auto",
     device: str | torch.device | None = None,
@@ -78,7 +79,8 @@ def load_model(
     """Load a causal language model and find, gate and prove its attention heads.
 
     `source`: a built-in name (`"smollm2"`), a hub name, a folder, a GGUF file, or a transformers
-    model that is loaded already (then give its `tokenizer`). A loaded model is used as it is and stays in
+    model that is loaded already (then give its `tokenizer`, and a `name` to tell it from others: by default
+    the one that it was loaded from). A loaded model is used as it is and stays in
     train or eval mode as it was; the library measures in eval mode either way.
     `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
     and float32 elsewhere. `"int8"` and `"int4"` round the weights when they are loaded (bitsandbytes), for
@@ -113,11 +115,16 @@ def load_model(
         hf = getattr(source, "_orig_mod", source)  # what torch.compile wraps
         if not isinstance(hf, PreTrainedModel):
             raise RequestError(f"a {type(hf).__name__} is no transformers model; load_model takes those.")
-        name, commit = _require_printable(_name_of(hf)), None
+        name, commit = _require_printable(_checked_name(name) or _name_of(hf)), None
         _refuse_other_kinds(hf.config, name, loaded=True)
     else:
         if not isinstance(source, str | os.PathLike) or not os.fspath(source):
             raise RequestError(f"{source!r} is no model: give a name, a folder, a file or a loaded model.")
+        if name is not None:
+            raise RequestError(
+                f"name is {name!r}, but {os.fspath(source)} keeps its own name, by which an atlas finds it "
+                "again; name is for a transformers model that is loaded already."
+            )
         with quiet():
             located = locate(source, revision)
         _require_printable(located.name)
@@ -139,6 +146,37 @@ def _require_printable(name: str) -> str:
             f"the model's name {name!r} holds control or invisible characters; rename its folder or file "
             "(of a loaded model, set config.name_or_path)."
         )
+    return name
+
+
+def as_model(model: Any, tokenizer: Any = None) -> Any:
+    """A transformers model as a `Model`, with its tokenizer or that of the files that it came from; anything
+    else as it is."""
+    if isinstance(model, torch.nn.Module):
+        return load_model(model, tokenizer=_find_tokenizer(model) if tokenizer is None else tokenizer)
+    if tokenizer is not None:
+        raise RequestError(
+            "tokenizer is for a transformers model; a name or a Model brings its own, and "
+            "load_model(…, tokenizer=…) changes it."
+        )
+    return model
+
+
+def _find_tokenizer(hf: Any) -> Any:
+    """The tokenizer of the files that a loaded model came from; None if there are none on this machine."""
+    source = getattr(getattr(hf, "config", None), "name_or_path", None)
+    if not source:
+        return None
+    try:
+        with quiet():
+            return AutoTokenizer.from_pretrained(source, local_files_only=True)
+    except Exception:  # each tokenizer fails in a way of its own where files are missing
+        return None
+
+
+def _checked_name(name: str | None) -> str | None:
+    if name is not None and not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise RequestError(f"name is {name!r:.60}; allowed is a line of text.")
     return name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from headatlas.core import (
     metric_to_json,
     metric_words,
     require_whole,
+    seed_numbers,
 )
 from headatlas.method.gating import GatingSettings, resolve
 from headatlas.method.method import METHODS
@@ -28,7 +29,7 @@ from headatlas.request.origin import (
     task_to_json,
 )
 from headatlas.request.plan import Plan, Step, seed_blocks, seeds_text
-from headatlas.task import Task, load_task
+from headatlas.task import AUTO, DEFAULT_SHARE, HeldOut, Task, Tasks, TaskSource, listed_tasks, load_task
 
 __all__ = [
     "ContrastRequest",
@@ -63,22 +64,25 @@ class MapRequest:
     def of(
         cls,
         model: Any,
-        tasks: str | Path | Task | Sequence[str | Path | Task],
+        tasks: Tasks,
         method: str = "gating",
         *,
+        test: HeldOut = AUTO,
         max_tokens: int | None = None,
         trust_code: bool = False,
         checkpoint_seconds: float = 30.0,
         load: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> MapRequest:
-        """`load` are options of `load_model` for a model given by name, by default in dtype "fast"."""
+        """`test` is held out of tasks in memory, as for `Task.of`. `load` are options of `load_model` for a
+        model given by name, by default in dtype "fast"."""
         chosen = METHODS[method]
         given = given_options(**options)
         checked = chosen.options.given(chosen.name, given)
         if given.get("metric") == NLL:  # the default is stored as in atlases that are older than metrics
             del given["metric"]
-        readable = _readable(distinct_tasks(tasks, trust_code=trust_code))
+        named = _held_out(distinct_tasks(tasks, trust_code=trust_code), test, bool(chosen.stages))
+        readable = _readable(named)
         if metric_words(getattr(checked, "metric", NLL)).needs_foil:
             for task in readable:
                 task.require_foils()
@@ -131,7 +135,7 @@ class MapRequest:
     def plan(self, atlas: Atlas | None = None) -> Plan:
         """A step for each task and block of seeds that are fitted together, or each seed that is measured."""
         method = METHODS[self.method]
-        seeds = range(self.options.seeds)
+        seeds = seed_numbers(self.options.seeds)
         blocks = list(seed_blocks(seeds)) if method.stages else [(seed,) for seed in seeds]
         stage = [
             _step(method.name, task.name, block, method.stages) for task in self.tasks for block in blocks
@@ -175,22 +179,24 @@ class ContrastRequest:
     def of(
         cls,
         model: Any,
-        retain: str | Path | Task,
-        forget: str | Path | Task,
+        retain: TaskSource,
+        forget: TaskSource,
         *,
         max_tokens: int | None = None,
         trust_code: bool = False,
         checkpoint_seconds: float = 30.0,
         load: Mapping[str, Any] | None = None,
         preset: str | None = None,
-        seeds: int | None = None,
+        seeds: int | Sequence[int] | None = None,
         updates: int | None = None,
         batch: int | None = None,
     ) -> ContrastRequest:
         """As `MapRequest.of`; both tasks are fitted with the schedule of the free stage."""
         given = given_options(preset=preset, seeds=seeds, updates=updates, batch=batch)
         settings = resolve(**given)
-        kept, forgotten = (absolute_task(load_task(task, trust_code=trust_code)) for task in (retain, forget))
+        kept, forgotten = _held_out(
+            [_side(retain, "retain", trust_code), _side(forget, "forget", trust_code)], AUTO, True
+        )
         if kept.name == forgotten.name:
             raise RequestError(f"retain and forget are both {kept.name!r}; a contrast needs two tasks.")
         _readable([kept, forgotten])
@@ -240,7 +246,7 @@ class ContrastRequest:
 
     def plan(self, atlas: Atlas | None = None) -> Plan:
         """A step for each block of seeds that are fitted together."""
-        blocks = seed_blocks(range(self.options.seeds))
+        blocks = seed_blocks(seed_numbers(self.options.seeds))
         stage = [_step("contrast", self.name, block, CONTRAST_STAGES) for block in blocks]
         return Plan([stage], [("contrast", self.name)])
 
@@ -263,7 +269,14 @@ class ContrastRequest:
 def given_options(**options: Any) -> dict[str, Any]:
     """The options that a user gave, as plain values that JSON can hold."""
     given = {name: value for name, value in options.items() if value is not None}
-    return {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, and sequences of numbers as lists."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple | range | set | frozenset) else value
 
 
 def plain_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,12 +291,9 @@ def contrast_name(retain: str, forget: str) -> str:
     return f"{retain} without {forget}"
 
 
-def distinct_tasks(
-    tasks: str | Path | Task | Sequence[str | Path | Task], *, trust_code: bool = False
-) -> list[Task]:
+def distinct_tasks(tasks: Tasks, *, trust_code: bool = False) -> list[Task]:
     """The tasks, no two of one name."""
-    listed = list(tasks) if isinstance(tasks, Iterable) and not isinstance(tasks, str) else [tasks]
-    chosen = [absolute_task(load_task(task, trust_code=trust_code)) for task in listed]
+    chosen = [absolute_task(load_task(task, trust_code=trust_code)) for task in listed_tasks(tasks)]
     names = [task.name for task in chosen]
     if not names:
         raise RequestError("no task is given.")
@@ -291,6 +301,31 @@ def distinct_tasks(
         if names.count(name) > 1:
             raise RequestError(f"two tasks are named {name!r}; each needs a name of its own.")
     return chosen
+
+
+def _held_out(tasks: Sequence[Task], test: HeldOut, is_fitted: bool) -> list[Task]:
+    """The tasks; those in memory hold out `test`, which is by default what they say themselves, else what
+    suits a method that fits gates, or one that does not."""
+    if isinstance(test, str) and test == AUTO:
+        usual = DEFAULT_SHARE if is_fitted else None
+        return [
+            task.holding_out(usual) if task.in_memory and task.spec.test == AUTO else task for task in tasks
+        ]
+    chosen = [task.holding_out(test) for task in tasks]
+    if len(chosen) > 1 and not isinstance(chosen[0].spec.test, int | float | None):
+        raise RequestError(
+            "test is a list of items of one task, but there are several tasks; give each its own with "
+            "Task.of(items, name=…, test=…)."
+        )
+    return chosen
+
+
+def _side(source: TaskSource, name: str, trust_code: bool) -> Task:
+    """A task of a contrast; items without a name are called `name`."""
+    listed = listed_tasks(source, name)
+    if len(listed) != 1:
+        raise RequestError(f"{name} is one task, not {len(listed)}.")
+    return absolute_task(load_task(listed[0], trust_code=trust_code))
 
 
 def _stored_options(runs: Sequence[Run], names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def recorded_task(run: Run, name: str | None = None, *, trust_code: bool = False
 
 def _has_moved(task: Task) -> bool:
     """True if the file that the task is read from is gone."""
-    if _is_built_in(task):
+    if _is_built_in(task) or task.in_memory:
         return False
     if task.spec.kind in ("file", "relation"):
         name = str(task.spec.source[task.spec.kind])
@@ -126,11 +126,14 @@ def _has_moved(task: Task) -> bool:
 
 def absolute_task(task: Task) -> Task:
     """The task with a folder that does not depend on the working directory: a worker has another one."""
-    return task if _is_built_in(task) else replace(task, folder=task.folder.resolve())
+    return task if task.in_memory or _is_built_in(task) else replace(task, folder=task.folder.resolve())
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
-    """What it takes to read the task again, without the permission to run its code."""
+    """What it takes to read the task again, without the permission to run its code. A task in memory brings
+    its items."""
+    if task.in_memory:
+        return {"name": task.name, "spec": task.spec.to_json()}
     if _is_built_in(task):
         return {"name": task.name}
     return {"name": task.name, "spec": task.spec.to_json(), "folder": str(task.folder.resolve())}
@@ -146,7 +149,7 @@ def task_from_json(data: Mapping[str, Any], *, trust_code: bool = False) -> Task
     if "spec" not in data:
         return load_task(str(data["name"]))
     spec = {name: value for name, value in data["spec"].items() if name != "kind"}
-    return Task(TaskSpec.from_mapping(spec, "the atlas"), Path(data["folder"]), trust_code)
+    return Task(TaskSpec.from_mapping(spec, "the atlas"), Path(data.get("folder", "")), trust_code)
 
 
 def _built_in(name: str) -> Task | None:

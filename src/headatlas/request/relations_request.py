@@ -11,7 +11,15 @@ from headatlas.atlas import Atlas, ScoreMap, note_path, open_atlas, record_path
 from headatlas.core import ModelRef, UnknownNameError, require_whole
 from headatlas.request.origin import model_ref, recorded_model
 from headatlas.request.plan import Plan, Step
-from headatlas.task import Relation, builtin_relations, distinct_relations, load_relation
+from headatlas.task import (
+    LEAST_PAIRS,
+    Relation,
+    Relations,
+    RelationSource,
+    builtin_relations,
+    distinct_relations,
+    load_relation,
+)
 
 __all__ = ["DYNAMIC", "SOURCES", "RelationsRequest"]
 
@@ -38,18 +46,20 @@ class RelationsRequest:
     salient: bool = True
     dynamic: bool = False
     causal: tuple[str, ...] = ()
+    min_pairs: int = LEAST_PAIRS
 
     @classmethod
     def of(
         cls,
         model: Any,
-        relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
+        relations: Relations | None = None,
         *,
         k: int | None = None,
         source: str = "auto",
         salient: bool = True,
         dynamic: bool = False,
         causal: Sequence[str] = (),
+        min_pairs: int = LEAST_PAIRS,
         load: Mapping[str, Any] | None = None,
     ) -> RelationsRequest:
         """All built-in relations if none is given. A model given by name keeps the dtype of its weights."""
@@ -63,13 +73,14 @@ class RelationsRequest:
             if name not in names:
                 raise UnknownNameError("relation among those that are scored", name, names)
         ref = model_ref(model, **{"dtype": "auto", **(load or {})})
-        return cls(ref, chosen, k, source, salient, dynamic, tuple(causal))
+        min_pairs = require_whole("min_pairs", min_pairs, 1, 1_000_000)
+        return cls(ref, chosen, k, source, salient, dynamic, tuple(causal), min_pairs)
 
     @classmethod
     def resumed(
         cls,
         folder: str | Path,
-        relations: Sequence[str | Path | Relation] | None = None,
+        relations: Relations | None = None,
         *,
         load: Mapping[str, Any] | None = None,
         **options: Any,
@@ -81,10 +92,14 @@ class RelationsRequest:
         if relations is None:
             stored = [_from_json(data) for run in runs for data in run.request.get("relations", ())]
             known = {relation.name for relation in stored}
-            relations = [*stored, *(name for name in builtin_relations() if name not in known)]
+            others: list[RelationSource] = [name for name in builtin_relations() if name not in known]
+            relations = [*stored, *others]
         limits = {run.request.get("k") for run in runs}
         if options.get("k") is None and len(limits) == 1:
             options["k"] = limits.pop()
+        least = {run.request.get("min_pairs", LEAST_PAIRS) for run in runs}
+        if len(least) == 1:
+            options.setdefault("min_pairs", least.pop())
         dtypes = {str(run.decides.get("dtype", "auto")) for run in runs}
         dtype = dtypes.pop() if len(dtypes) == 1 else "auto"
         request = cls.of(None, relations, **options)
@@ -122,11 +137,13 @@ class RelationsRequest:
             "salient": self.salient,
             "dynamic": self.dynamic,
             "causal": list(self.causal),
+            **({} if self.min_pairs == LEAST_PAIRS else {"min_pairs": self.min_pairs}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RelationsRequest:
         options = {name: data[name] for name in ("k", "source", "salient", "dynamic", "causal")}
+        options["min_pairs"] = data.get("min_pairs", LEAST_PAIRS)
         request = cls.of(None, [_from_json(relation) for relation in data["relations"]], **options)
         return replace(request, model=ModelRef.from_json(data["model"]))
 

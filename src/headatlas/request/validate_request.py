@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
+from warnings import warn
 
 from headatlas.atlas import Atlas, EffectMap, Run, note_path, open_atlas, record_path
 from headatlas.core import (
     NLL,
     AtlasError,
+    HeadatlasWarning,
     Metric,
     ModelRef,
     RequestError,
@@ -26,12 +28,13 @@ from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import distinct_tasks
 from headatlas.request.origin import named_model, recorded_task, task_from_json, task_to_json
 from headatlas.request.plan import Plan, Step
-from headatlas.task import Task
+from headatlas.task import AUTO, Task, Tasks, listed_tasks
 
 __all__ = [
     "ALL_CURVES",
     "OTHER_CURVES",
     "ValidateRequest",
+    "check_held_out",
     "compared_methods",
     "curve_metric",
     "curve_name",
@@ -83,7 +86,7 @@ class ValidateRequest:
         folder: str | Path | Atlas,
         *,
         model: Any = None,
-        tasks: Sequence[str | Path | Task] = (),
+        tasks: Tasks = (),
         methods: Sequence[str] | None = None,
         items: int = HELD_OUT,
         draws: int = DRAWS,
@@ -108,6 +111,7 @@ class ValidateRequest:
         if metric is not None:
             require_metric(metric)
         named = None if methods is None else _named_methods(methods)
+        tasks = listed_tasks(tasks)
         atlas = _of_gating(atlas, tasks)
         others = ", and all others that are to be validated"
         chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code, others=others)
@@ -117,6 +121,8 @@ class ValidateRequest:
                 task.require_foils()
             if retest:
                 gate_metric(atlas.run(task.name), metric)
+        for name in names:
+            check_held_out(atlas, name, "validate the map on")
         wanted = _default_methods(atlas, names) if named is None else named
         load = {name: value for name, value in (load or {}).items() if value is not None}
         if model is None or isinstance(model, str | Path):
@@ -182,6 +188,14 @@ class ValidateRequest:
         return cls(ref, tasks, methods, left_out=left_out, metric=metric, **counts)
 
 
+def check_held_out(atlas: Atlas, task: str, purpose: str) -> None:
+    """Refuse a task that holds nothing out."""
+    if atlas.run(task).task_facts.get("test_rows") == 0:
+        raise AtlasError(
+            f"{task} holds nothing out, so there are no items to {purpose}; map it again with test=0.1."
+        )
+
+
 def effect_methods() -> list[str]:
     """The methods that give one number per head."""
     return [name for name, method in METHODS.items() if method.measure is not None]
@@ -197,14 +211,34 @@ def _named_methods(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
-    """The built-in methods, and those of plugins that one of the tasks was measured by."""
+    """The built-in methods, and those of plugins that one of the tasks was measured by. Left out with a
+    warning: a method that measured other items of a task in memory than its gates were fitted on."""
     measured = {
         method
         for task in tasks
         for method in atlas.methods(task)
         if "imported_from" not in atlas.run(task, method).task_facts
     }
-    return tuple(name for name in effect_methods() if name in METHODS.built_in or name in measured)
+    names = [name for name in effect_methods() if name in METHODS.built_in or name in measured]
+    apart = [(name, task) for name in names for task in tasks if _has_own_items(atlas, name, task)]
+    if apart:
+        listed = ", ".join(f"{name} of {task}" for name, task in apart)
+        warn(
+            f"left out: {listed}, because the effects were measured on other items than the gates were "
+            "fitted on; map both with the same test= to compare them.",
+            HeadatlasWarning,
+            stacklevel=4,
+        )
+    return tuple(name for name in names if name not in {method for method, _ in apart})
+
+
+def _has_own_items(atlas: Atlas, method: str, task: str) -> bool:
+    """True if effects of a task in memory were measured on other items than its gates were fitted on."""
+    if method not in atlas.methods(task):
+        return False
+    runs = [atlas.run(task, name) for name in (method, "gating")]
+    kinds = {run.task_facts.get("spec", {}).get("kind") for run in runs}
+    return kinds == {"items"} and runs[0].decides.get("tasks") != runs[1].decides.get("tasks")
 
 
 def gate_metric(run: Run, metric: Metric | None = None) -> Metric:
@@ -301,11 +335,21 @@ def _given_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task
     name = str(task)
     try:
         chosen = distinct_tasks([task], trust_code=trust_code)[0]
+        if chosen.in_memory and chosen.name in atlas.tasks:
+            chosen = _as_recorded(atlas, chosen)
     except UnknownNameError:
         raise UnknownNameError("gated task in this atlas", name, atlas.tasks) from None
     if chosen.name not in atlas.tasks:
         raise UnknownNameError("gated task in this atlas", chosen.name, atlas.tasks)
     return chosen
+
+
+def _as_recorded(atlas: Atlas, task: Task) -> Task:
+    """A task in memory with the items held out that the atlas holds out, unless the task states its own."""
+    recorded = recorded_task(atlas.run(task.name))
+    if task.spec.test != AUTO or recorded is None or not recorded.in_memory:
+        return task
+    return task.holding_out(recorded.spec.test)
 
 
 def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:

@@ -28,8 +28,13 @@ class ContrastJob:
     def __init__(self, request: ContrastRequest, model: Model, progress: Progress) -> None:
         self.request, self.model, self.progress = request, model, progress
         kept, self.settings = prepare(model, request.retain, request.options, request.max_tokens)
-        # with the same batch
-        forgotten, _ = prepare(model, request.forget, self.settings, request.max_tokens)
+        # with the same batch, or a smaller one if the task to forget has fewer rows
+        if request.options.batch is None and request.forget.in_memory:
+            forgotten, smaller = prepare(model, request.forget, request.options, request.max_tokens)
+            if len(forgotten.rows.train) < (self.settings.batch or 0):
+                self.settings = replace(self.settings, batch=smaller.batch)
+        else:
+            forgotten, _ = prepare(model, request.forget, self.settings, request.max_tokens)
         # No view of a contrast shows items of groups that were fitted on, so they are not measured.
         self.sides = {"retain": replace(kept, known=()), "forget": replace(forgotten, known=())}
 

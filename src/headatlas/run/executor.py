@@ -77,12 +77,14 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalExecutor:
-    """This process. `model` is a model that is loaded already; else the request says how to load it."""
+    """This process. `model` is a model that is loaded already, a transformers model perhaps with its
+    `tokenizer`; else the request says how to load it."""
 
     model: Any = None
+    tokenizer: Any = None
 
     def carry_out(self, request: Request, out: Path, progress: Progress) -> None:
-        model = load_for_run(request.model if self.model is None else self.model)
+        model = load_for_run(request.model if self.model is None else self.model, self.tokenizer)
         progress(_loaded(model))
         atlas = open_atlas(out) if Store.exists(out) else None
         carry_out(request, model, out, request.plan(atlas).stages, progress)
@@ -153,46 +155,27 @@ def carry_out(
                     job.run(store, steps)
 
 
-def load_for_run(model: Any) -> Model:
-    """A `Model` as it is; a transformers model with the tokenizer of its name; or the model that
-    a `ModelRef` says how to load."""
-    from headatlas.model import Model, load_model
+def load_for_run(model: Any, tokenizer: Any = None) -> Model:
+    """A `Model` as it is; a transformers model with its `tokenizer`, by default that of its name; or the
+    model that a `ModelRef` says how to load."""
+    from headatlas.model import Model, as_model, load_model
 
+    if isinstance(model, ModelRef):
+        if model.source is not None and tokenizer is None:
+            return load_model(model.source, **model.options())
+        model = model.source
+    model = as_model(model, tokenizer)
     if isinstance(model, Model):
         return model
-    if isinstance(model, ModelRef):
-        if model.source is not None:
-            return load_model(model.source, **model.options())
-        model = None
-    import torch
-
-    if isinstance(model, torch.nn.Module):
-        return load_model(model, tokenizer=_find_tokenizer(model))
     raise RequestError(
         f"{model!r:.60} is not a model; give a name, a folder, a file, what load_model returns, or a "
         "transformers model."
     )
 
 
-def local_executor(model: Any) -> LocalExecutor:
+def local_executor(model: Any, tokenizer: Any = None) -> LocalExecutor:
     """The executor for a model that is given to a function: loaded already, or by name."""
-    return LocalExecutor(None if isinstance(model, str | os.PathLike) else model)
-
-
-def _find_tokenizer(hf: Any) -> Any:
-    """The tokenizer of the files that a loaded model came from; None if there are none on this machine."""
-    from transformers import AutoTokenizer
-
-    from headatlas.model.load import quiet
-
-    source = getattr(getattr(hf, "config", None), "name_or_path", None)
-    if not source:
-        return None
-    try:
-        with quiet():
-            return AutoTokenizer.from_pretrained(source, local_files_only=True)
-    except Exception:  # each tokenizer fails in a way of its own where files are missing
-        return None
+    return LocalExecutor(None if isinstance(model, str | os.PathLike) else model, tokenizer)
 
 
 def _loaded(model: Model) -> Loaded:

@@ -30,6 +30,7 @@ from headatlas.core import (
     Update,
     first_line,
     metric_words,
+    plural,
 )
 from headatlas.method.engine.head_effects import HeadEffects, checked_effects
 from headatlas.method.engine.rows import RowTable, Stream, draw
@@ -75,7 +76,10 @@ class MapJob:
         if self.method.stages:
             return prepare(self.model, task, request.options, request.max_tokens)
         metric = metric_of(request.options)
-        return read_rows(self.model, task, request.max_tokens, _HELD_OUT, metric), request.options
+        ready, options = read_rows(self.model, task, request.max_tokens, _HELD_OUT, metric), request.options
+        if task.in_memory and "items" not in request.given:  # effects use every item
+            options = replace(options, items=len(_distinct_indices(ready)))
+        return ready, options
 
     def enter(self, store: Store) -> None:
         runs = [self._run_of(name) for name in self.tasks]
@@ -89,7 +93,8 @@ class MapJob:
     def _run_of(self, name: str) -> Run:
         request = self.request.only([name]).to_json()
         if not self.method.stages:
-            return effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
+            run = effects_run(self.model, self.method, self.tasks[name], self.options[name], request)
+            return replace(run, settings={**run.settings, "given": _given(run, self.request)})
         resolved = self.options[name].to_json()
         decides = {key: value for key, value in resolved.items() if key != "seeds"}
         given = plain_options(self.request.given)
@@ -129,6 +134,15 @@ class MapJob:
             self.progress(Note(f"{run.task}: {doubt.text}"))
         fitter = Fitter(self.model, store, self.progress, self.request.checkpoint_seconds)
         fit_block(fitter, self.method, run, task.rows.train, task, self.options[task.name], seeds)
+
+
+def _given(run: Run, request: MapRequest) -> dict[str, Any]:
+    """The options of a run that measures effects as it stores them; the number of items of a task in memory
+    only if it was given, because another task has another."""
+    given = dict(run.settings["given"])
+    if run.task_facts["spec"]["kind"] == "items" and "items" not in request.given:
+        given.pop("items", None)
+    return given
 
 
 def fit_block(
@@ -218,6 +232,7 @@ def measure_effects(
         return
     rows = task.rows.train
     drawn = _drawn(task, options.items, seed)
+    _note_items(task, len(drawn), progress)
     extra: dict[str, Any] = {}
     if method.decide is not None:
         decided = method.decide(_distinct_rows(task))
@@ -259,6 +274,13 @@ def measure_effects(
     store.write(
         EffectMap(run.method, run.task, seed, run.identity, measured.values, errors, facts, *per_item)
     )
+
+
+def _note_items(task: Prepared, measured: int, progress: Progress) -> None:
+    """Tell how many items of a task in memory are measured, unless it is all."""
+    records = task.facts["records"]
+    if task.facts["spec"]["kind"] == "items" and measured < records:
+        progress(Note(f"{task.name}: measured on {measured} of {plural(records, 'item')}"))
 
 
 def _measured(model: Model, method: Method, rows: Sequence[Row], **given: Any) -> HeadEffects:

@@ -6,7 +6,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -48,6 +48,8 @@ __all__ = [
 ]
 
 _MAX_TOKENS = 512
+#: rows to fit with that the ungated model is measured on where none are held out
+_TRAIN_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,21 @@ class Prepared:
 def prepare(
     model: Model, task: Task, settings: GatingSettings, max_tokens: int | None
 ) -> tuple[Prepared, GatingSettings]:
-    """The rows, and the settings with a batch that suits them; refused if there is less than a batch."""
+    """The rows, and the settings with a batch that suits them; refused if there is less than a batch. A task
+    in memory may be small: there an open batch has at most all rows."""
     ready = read_rows(model, task, max_tokens, settings.held_out, settings.metric)
     train = ready.rows.train
+    may_shrink = settings.batch is None and task.in_memory
     settings = settings.for_targets(sum(len(row.target) for row in train) / len(train))
     assert settings.batch is not None
-    if len(train) < settings.batch:
-        raise TaskError(
-            f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
-            f"{settings.batch}; give more rows or a smaller --batch."
-        )
-    return ready, settings
+    if len(train) >= settings.batch:
+        return ready, settings
+    if may_shrink:
+        return ready, replace(settings, batch=len(train))
+    raise TaskError(
+        f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
+        f"{settings.batch}; give more rows or a smaller batch (--batch)."
+    )
 
 
 def read_rows(
@@ -99,7 +105,7 @@ def read_rows(
         "version": task.spec.version,
         "licence": task.spec.licence,
         "content_hash": items.content_hash,
-        "spec": task.spec.to_json(),
+        "spec": _spec_facts(task),
         "records": items.seen,
         "train_rows": len(rows.train),
         "train_items": len({(row.ids, row.foil) for row in rows.train}),
@@ -131,6 +137,16 @@ def _require_foils(name: str, items: Items, rows: Rows, tokenizer: Any) -> None:
                 f"task {name!r}: the item {prompt[-60:]!r} → {target!r} has the foil {foil!r}, which begins "
                 "with the same token, so the metric logit_diff cannot tell them apart; choose another foil."
             )
+
+
+def _spec_facts(task: Task) -> dict[str, Any]:
+    """The definition of the task. Items in memory are counted: the request of a run has them."""
+    spec = task.spec.to_json()
+    if not task.in_memory:
+        return spec
+    counted = len(spec["test"]) if isinstance(spec["test"], list) else None
+    held_out = {} if counted is None else {"test": {"items": counted}}
+    return {**spec, "source": {"items": len(spec["source"]["items"])}, **held_out}
 
 
 def choose_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], list[int]]:
@@ -249,6 +265,11 @@ def row_notes(task: Prepared) -> Iterator[Note]:
         )
     if unknown := task.rows.unknown_prompts:
         yield Note(f"{task.name}: {plural(unknown, 'row')} with an unknown token (<unk>) in the prompt")
+    if spec["kind"] == "items":
+        fitted, held_out = task.facts["train_rows"], task.facts["test_rows"]
+        if fitted < seen:
+            yield Note(f"{task.name}: {fitted} of {plural(seen, 'item')}, {held_out} held out")
+        return
     rows = sum(task.facts[f"{side}_rows"] for side in ("train", "test", "known"))
     share = task.facts["test_rows"] / rows
     if "test_split" not in spec["source"] and not spec["test"] / 2 <= share <= 2 * spec["test"]:
@@ -285,7 +306,12 @@ def measure_baseline(model: Model, task: Prepared, metric: Metric = NLL) -> dict
     place of the right ones. Without rows of two groups that can take other targets there is no `gain`.
 
     `groups` and `held_out_nll` have one value per row. Without `gain`, `targets` counts the distinct targets.
+    Without held-out rows the names begin with `train_`, and the figures are of rows to fit with.
     """
+    if not task.held_out:
+        rows, row_labels = choose_rows(task.rows.train, _TRAIN_ROWS)
+        figures = measure_baseline(model, replace(task, held_out=rows, groups=row_labels, known=()), metric)
+        return {f"train_{name}": value for name, value in figures.items()}
     held_out = task.held_out
     plain = evaluate(model, held_out, row_loss=RowLoss(metric))
     figures = {
@@ -332,8 +358,11 @@ def held_out_figures(
     outcome: Outcome | None = None,
     metric: Metric = NLL,
 ) -> dict[str, Any]:
-    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on. With
-    another metric also its mean, `metric`: of logit_diff the mean logit difference, higher being better."""
+    """NLL and accuracies on rows of held-out groups, and as `known_nll` and so on of groups fitted on; empty
+    if nothing is held out. With another metric also its mean, `metric`: of logit_diff the mean logit
+    difference, higher being better."""
+    if not task.held_out:
+        return {}
     row_loss = RowLoss(metric)
     outcome = outcome or evaluate(model, task.held_out, gates, row_loss=row_loss)
     known = _figures(evaluate(model, task.known, gates, row_loss=row_loss), metric) if task.known else {}

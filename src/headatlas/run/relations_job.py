@@ -36,7 +36,7 @@ class RelationsJob:
 
     def __init__(self, request: RelationsRequest, model: Model, progress: Progress) -> None:
         self.request, self.model, self.progress = request, model, progress
-        self.ready = relations_for(model, request.relations)
+        self.ready = relations_for(model, request.relations, request.min_pairs)
         self.limits = {
             relation.name: choose_k(relation, model.spec.vocabulary, request.k) for relation in self.ready
         }
@@ -101,7 +101,7 @@ class RelationsJob:
             self._score_in_texts(store, chosen)
 
     def _score_in_texts(self, store: Store, chosen: Sequence[RelationTokens]) -> None:
-        able = [relation for relation in self.ready if len(relation.in_text) >= LEAST_PAIRS]
+        able = [relation for relation in self.ready if relation.has_enough]
         runs = store.add(*(self._run_of(method, relation) for method in DYNAMIC for relation in able))
         missing = {run.task for run in runs if store.read(ScoreMap, run) is None}
         wanted = [relation for relation in able if relation in chosen and relation.name in missing]
@@ -153,6 +153,7 @@ class RelationsJob:
             "k": k,
             "category": about.category,
             **({"source": source} if static else _in_texts(self.model)),
+            **_pair_decides(relation),
         }
         facts = {
             "category": about.category,
@@ -172,13 +173,14 @@ class RelationsJob:
 
 def _how_measured(relation: RelationTokens) -> str:
     count, listed = len(relation.single), len(relation.relation.pairs)
-    if listed < LEAST_PAIRS:
-        return f"{relation.name}: not measurable: its list has {listed} pairs, {LEAST_PAIRS} are needed"
+    least = relation.min_pairs
+    if listed < least:
+        return f"{relation.name}: not measurable: its list has {listed} pairs, {least} are needed"
     said = (
         f"{relation.name}: not measurable with this tokenizer (n = {count}): {count} of its {listed} "
-        f"pairs are single tokens, {LEAST_PAIRS} are needed"
+        f"pairs are single tokens, {least} are needed"
     )
-    if len(relation.in_text) < LEAST_PAIRS:
+    if not relation.has_enough:
         return said
     pieces = not all(pair.whole for pair in relation.in_text)
     how = "one piece of each target stands for it" if pieces else "sources of several tokens"
@@ -190,12 +192,19 @@ def _few_targets(relation: RelationTokens, k: int) -> str | None:
     relation."""
     pairs = relation.single if relation.measurable else relation.in_text
     targets = len({pair.target for pair in pairs})
-    if len(pairs) < LEAST_PAIRS or targets > 2 * k:
+    if len(pairs) < relation.min_pairs or targets > 2 * k:
         return None
     return (
         f"{relation.name}: its pairs have {targets} different targets, and k is {k}: a head that "
         "promotes them all, whatever the source, scores high too"
     )
+
+
+def _pair_decides(relation: RelationTokens) -> dict[str, int]:
+    """The least number of pairs, where it decides how the relation is measured."""
+    usual = replace(relation, min_pairs=LEAST_PAIRS)
+    ways = [(each.measurable, each.has_enough, each.in_text) for each in (relation, usual)]
+    return {} if ways[0] == ways[1] else {"min_pairs": relation.min_pairs}
 
 
 def _basis(model: Model) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -14,17 +14,22 @@ import yaml
 
 from headatlas.core import TaskError, UnknownNameError
 from headatlas.core.registry import Registry
+from headatlas.task.item_list import is_item_list
 from headatlas.task.record_file import FORMATS, file_format
 from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task
 
-__all__ = ["PLUGIN_TASKS", "builtin_tasks", "load_task"]
+__all__ = ["PLUGIN_TASKS", "TaskSource", "Tasks", "builtin_tasks", "listed_tasks", "load_task"]
 
 #: tasks that installed packages provide; their generators are trusted as far as the packages say
 PLUGIN_TASKS = Registry("task", Task, None, "headatlas.tasks")
 
 _BUILTIN = files("headatlas.task") / "builtin"
+#: a task: its name, its file, itself, or its items
+TaskSource = str | Path | Task | Sequence[Any]
+#: one task or several, or {name: items}
+Tasks = TaskSource | Mapping[str, Any] | Sequence[TaskSource]
 #: BLiMP has 67 paradigms of one layout: one file stands for all of them
 _FAMILY = "blimp/"
 _PLACEHOLDERS = (_FAMILY, f"{_FAMILY}<paradigm>", f"{_FAMILY}paradigm")
@@ -41,9 +46,37 @@ def builtin_tasks() -> Iterator[TaskSpec]:
     yield from (task.spec for task in PLUGIN_TASKS.values())
 
 
-def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
+def listed_tasks(tasks: Any, name: str = "items") -> list[str | Path | Task]:
+    """One task or several, or {name: items}, as a list. Items in memory become tasks; a list of items without
+    a name is called `name`."""
+    if isinstance(tasks, Mapping):
+        return [_named(label, items) for label, items in tasks.items()]
+    if is_item_list(tasks):
+        return [Task.of(tasks, name=name)]
+    if isinstance(tasks, str | Path | Task) or not isinstance(tasks, Iterable):
+        return [tasks]
+    entries: list[Any] = list(tasks)
+    if is_item_list(entries) and not is_item_list(tasks):  # an iterator of items
+        return [Task.of(entries, name=name)]
+    return [
+        task
+        for entry in entries
+        for task in (
+            listed_tasks(entry, name) if isinstance(entry, Mapping) or is_item_list(entry) else [entry]
+        )
+    ]
+
+
+def _named(name: Any, items: Any) -> Task:
+    if not isinstance(items, Task):
+        return Task.of(items, name=name)
+    return replace(items, spec=replace(items.spec, name=name))
+
+
+def load_task(name: TaskSource, *, trust_code: bool = False) -> Task:
     """A built-in task, a `.yaml` file, a `.jsonl`, `.csv` or `.parquet` file with the columns `prompt` and
-    `target` (or `file.csv?prompt=question&target=answer&group=template`), a relation asked for with worked
+    `target` (or `file.csv?prompt=question&target=answer&group=template`), a list of items as for `Task.of`,
+    a relation asked for with worked
     examples (`relation:past-tense`, or a file of pairs), or a hub data set:
     `hub:owner/name?split=train&prompt=question&target=answer`. Records with the same value in the column
     `group` are held out together.
@@ -52,8 +85,12 @@ def load_task(name: str | Path | Task, *, trust_code: bool = False) -> Task:
     """
     if isinstance(name, Task):
         return name
+    if is_item_list(name):
+        return Task.of(name)
     if not isinstance(name, str | Path):
-        raise TaskError(f"{name!r:.60} is no task; give a name, a file or what load_task returns.")
+        raise TaskError(
+            f"{name!r:.60} is no task; give a name, a file, a list of items or what load_task returns."
+        )
     text = str(name)
     if isinstance(name, str) and text.startswith("hub:"):
         return _hub(text)

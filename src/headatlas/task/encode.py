@@ -90,7 +90,7 @@ def encode(
         for item, row in entries
         if has_unknown(item.target, row.target, unknown)
     ]
-    if unusable := [side for side in _SIDES if not usable[side]]:
+    if unusable := [side for side in _SIDES if encoded[side] and not usable[side]]:
         which = _SIDES[unusable[0]] if len(unusable) == 1 else "target"
         raise TaskError(
             f"{where}: no {which} can be used: this model's vocabulary has no token for a part of each, "
@@ -101,7 +101,7 @@ def encode(
         for side, entries in usable.items()
     }
     for side in _SIDES:
-        if not kept[side]:
+        if usable[side] and not kept[side]:
             shortest = min(len(row.ids) for _, row in usable[side])
             raise TaskError(
                 f"{where}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "

@@ -14,7 +14,7 @@ from inspect import signature
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from headatlas.core import HeadatlasError, TaskError
 from headatlas.task.hub import read_hub, require_datasets
@@ -40,6 +40,9 @@ def read_records(
 
     Relative paths start from `folder`; `text` is all that a record says, where its length matters.
     """
+    if spec.kind == "items":
+        items, held_out = list(spec.source["items"]), _held_out_items(spec)
+        return items, held_out, len(items) + len(held_out or ())
     test = None
     if spec.kind == "generator":
         stream = _generated(spec, folder, tokenizer, trust_code)
@@ -50,8 +53,9 @@ def read_records(
     else:
         stream = read_hub(spec.source, spec.source.get("split", "train"))
         if "test_split" in spec.source:
-            held_out = _renamed(spec, read_hub(spec.source, spec.source["test_split"]))
-            test = _sample(held_out, max(1, int(spec.rows * spec.test)))[0]
+            held_out_stream = _renamed(spec, read_hub(spec.source, spec.source["test_split"]))
+            assert isinstance(spec.test, int | float)  # only items in memory have anything else
+            test = _sample(held_out_stream, max(1, int(spec.rows * spec.test)))[0]
     counted = _Counted(_renamed(spec, stream))
     stream = (record for record in counted if spec.longest is None or len(text(record)) <= spec.longest)
     if spec.shortest is not None:
@@ -81,11 +85,22 @@ def first_records(spec: TaskSpec, folder: Path, trust_code: bool, most: int) -> 
         return list(islice(_renamed(spec, _from_file(spec, folder)), most))
     if spec.kind == "relation":
         return list(islice(_of_relation(spec, folder), most))
+    if spec.kind == "items":
+        return [*spec.source["items"], *(_held_out_items(spec) or ())][:most]
     if spec.kind == "generator":
         _generator(spec, folder, trust_code)
     else:
         require_datasets()
     return []
+
+
+def _held_out_items(spec: TaskSpec) -> list[Record] | None:
+    """The held-out items of a task in memory, if it states them."""
+    if spec.test is None or isinstance(spec.test, int | float | str):
+        return None
+    held_out = cast("list[Record]", spec.test)
+    columns = {key for record in (*spec.source["items"], *held_out) for key in record}
+    return [{**dict.fromkeys(columns, ""), **record} for record in held_out]
 
 
 def _from_file(spec: TaskSpec, folder: Path) -> Iterator[Record]:

@@ -6,35 +6,47 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 
 from headatlas.core import CATEGORIES, RequestError, TaskError, UnknownNameError, is_printable
 
-__all__ = ["OTHER", "Relation", "builtin_relations", "distinct_relations", "load_relation"]
+__all__ = [
+    "OTHER",
+    "Relation",
+    "RelationSource",
+    "Relations",
+    "builtin_relations",
+    "distinct_relations",
+    "load_relation",
+]
 
 _BUILTIN = files("headatlas.task") / "relations"
 #: the category of a relation that names none
 OTHER = "other"
+#: the name of a list of pairs that is given without one
+_UNNAMED = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Pairs of words, each once; `repeats` are those that were given again. `prompt` is a text that asks for
-    the target, with {source} in it; `about`, `licence` and `published` (is it one of MAPS's twenty?) say
-    where it comes from."""
+    """Pairs of words, each once; `repeats` are those that were given again. Spaces around a word are
+    stripped, because every word is read after a space. `prompt` is a text that asks for the target, with
+    {source} in it; `about`, `licence` and `published` (is it one of MAPS's twenty?) say where
+    it comes from."""
 
     name: str
-    category: str
-    pairs: tuple[tuple[str, str], ...]
+    pairs: Sequence[tuple[str, str]]
+    _: KW_ONLY
+    category: str = OTHER
     prompt: str | None = None
     about: str = ""
     licence: str | None = None
@@ -64,13 +76,20 @@ class Relation:
         return sha256(json.dumps([self.prompt, self.pairs]).encode()).hexdigest()
 
 
+#: a relation: its name, its file, itself, or a list of pairs
+RelationSource = str | Path | Relation | Sequence[tuple[str, str]]
+#: one relation or several, or {name: pairs}
+Relations = RelationSource | Mapping[str, Relation | Sequence[tuple[str, str]]] | Sequence[RelationSource]
+
+
 def builtin_relations() -> list[str]:
     """The names of the built-in relations, category by category."""
     return list(_catalogue())
 
 
-def load_relation(name: str | Path | Relation, *, category: str | None = None) -> Relation:
-    """A built-in relation, a CSV file with the columns `source` and `target`, or a JSON list of pairs.
+def load_relation(name: RelationSource, *, category: str | None = None) -> Relation:
+    """A built-in relation, a CSV file with the columns `source` and `target`, a JSON list of pairs, or a list
+    of pairs as it is, which is named "pairs".
 
     A file's relation is named after it; its category is that of its column or key of this name, else
     `category`, else "other".
@@ -79,9 +98,11 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
         return name
     if isinstance(name, str) and name in _catalogue():
         return _builtin(name)
+    if _is_pairs(name):
+        return Relation(_UNNAMED, name, category=category or OTHER)
     if not isinstance(name, str | Path):
         raise TaskError(
-            f"{name!r:.60} is no relation; give a name, a file or Relation(name, category, pairs)."
+            f"{name!r:.60} is no relation; give a name, a file, a list of pairs or Relation(name, pairs)."
         )
     path = Path(name)
     if path.suffix.lower() not in (".csv", ".json"):
@@ -101,26 +122,48 @@ def load_relation(name: str | Path | Relation, *, category: str | None = None) -
     pairs, named, prompt = _from_csv(path, text) if path.suffix.lower() == ".csv" else _from_json(path, text)
     said = (named or category or OTHER).strip()
     said = said.lower() if said.lower() in CATEGORIES else said  # Knowledge is knowledge
-    return Relation(path.stem, said, _sound(path.name, pairs), prompt)
+    return Relation(path.stem, _sound(path.name, pairs), category=said, prompt=prompt)
 
 
-def distinct_relations(
-    relations: str | Path | Relation | Sequence[str | Path | Relation] | None,
-) -> list[Relation]:
+def distinct_relations(relations: Relations | None) -> list[Relation]:
     """The relations, no two of one name; all built-in ones for None."""
-    if relations is None:
-        relations = builtin_relations()
-    given = (
-        list(relations) if isinstance(relations, Iterable) and not isinstance(relations, str) else [relations]
-    )
-    found = [load_relation(one) for one in given]
-    names = [one.name for one in found]
+    chosen = [
+        relation
+        for source in _listed(relations)
+        for relation in (_named(source) if isinstance(source, Mapping) else [load_relation(source)])
+    ]
+    names = [relation.name for relation in chosen]
     for name in names:
         if names.count(name) > 1:
             raise RequestError(f"two relations are named {name!r}; each needs a name of its own.")
     if not names:
         raise RequestError("no relation is given.")
-    return found
+    return chosen
+
+
+def _listed(relations: Relations | None) -> list[Any]:
+    if relations is None:
+        return list(builtin_relations())
+    if isinstance(relations, str | Mapping) or not isinstance(relations, Iterable):
+        return [relations]
+    listed = list(relations)
+    return [listed] if _is_pairs(listed) else listed
+
+
+def _named(relations: Mapping[Any, Any]) -> list[Relation]:
+    """The relations of {name: pairs}."""
+    return [
+        replace(pairs, name=name) if isinstance(pairs, Relation) else Relation(name, pairs)
+        for name, pairs in relations.items()
+    ]
+
+
+def _is_pairs(value: Any) -> TypeGuard[Sequence[tuple[str, str]]]:
+    """True for a list of pairs: each entry holds two texts."""
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
+        return False
+    first = value[0]
+    return isinstance(first, tuple | list) and len(first) == 2 and all(isinstance(w, str) for w in first)
 
 
 @cache
@@ -137,12 +180,12 @@ def _builtin(name: str) -> Relation:
     pairs = tuple((line["source"], line["target"]) for line in csv.DictReader(text.splitlines()))
     return Relation(
         name,
-        about["category"],
         pairs,
-        about.get("prompt"),
-        about.get("about", ""),
-        about.get("licence"),
-        bool(about.get("published")),
+        category=about["category"],
+        prompt=about.get("prompt"),
+        about=about.get("about", ""),
+        licence=about.get("licence"),
+        published=bool(about.get("published")),
     )
 
 
@@ -230,7 +273,10 @@ def _require_pairs(name: str, pairs: Any) -> list[tuple[str, str]]:
             raise TaskError(
                 f"relation {name!r}: pair {number} is {pair!r:.60}; give two texts, source and target."
             )
-        kept.append(words)
+        source, target = (word.strip() for word in words)
+        if not source or not target:
+            raise TaskError(f"relation {name!r}: pair {number} is {pair!r:.60}; both texts need a word.")
+        kept.append((source, target))
     return kept
 
 

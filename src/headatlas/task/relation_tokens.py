@@ -12,21 +12,44 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from headatlas.core import plural
 from headatlas.task.encode import has_unknown, tokens_of, unknown_token
 from headatlas.task.relation import Relation
 
-__all__ = ["LEAST_PAIRS", "PairTokens", "RelationTokens", "relation_tokens"]
+__all__ = [
+    "LEAST_PAIRS",
+    "PairTokens",
+    "RelationTokens",
+    "relation_tokens",
+    "too_few_text",
+    "unmeasured_text",
+]
 
 #: fewer pairs than these say nothing about a relation
 LEAST_PAIRS = 30
 #: why a pair is left out
-_UNKNOWN, _SEVERAL, _SAMPLED, _FEW, _REPEATED = (
+_UNKNOWN, _SEVERAL, _SAMPLED, _REPEATED = (
     "not in the vocabulary",
     "several tokens",
     "not in the sample",
-    f"fewer than {LEAST_PAIRS} pairs remain",
     "repeats another pair",
 )
+
+
+def too_few_text(min_pairs: int) -> str:
+    """Why pairs are left out of a relation that cannot be measured."""
+    return f"fewer than {min_pairs} pairs remain"
+
+
+def unmeasured_text(name: str, usable: int, listed: int, min_pairs: int) -> str:
+    """Why a relation cannot be measured, with the repair."""
+    count = f"its list has {plural(listed, 'pair')}"
+    if usable < listed:
+        count = f"the vocabulary has {usable} of its {plural(listed, 'pair')}"
+    repair = f", or set min_pairs={usable}" if usable else ""
+    return (
+        f"{name}: every score is NaN, because {count} and min_pairs is {min_pairs}; give more pairs{repair}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +70,12 @@ class PairTokens:
 @dataclass(frozen=True, slots=True)
 class RelationTokens:
     """A relation for one model: `single` pairs of one token each, and all `pairs` that a text can have. Of
-    `unknown` pairs the vocabulary lacks a part."""
+    `unknown` pairs the vocabulary lacks a part. A score needs `min_pairs`."""
 
     relation: Relation
     pairs: tuple[PairTokens, ...]
     unknown: tuple[tuple[str, str], ...] = ()
+    min_pairs: int = LEAST_PAIRS
 
     @property
     def name(self) -> str:
@@ -64,30 +88,41 @@ class RelationTokens:
     @property
     def measurable(self) -> bool:
         """Can it be read off the weights?"""
-        return len(self.single) >= LEAST_PAIRS
+        return len(self.single) >= self.min_pairs
 
     @property
     def in_text(self) -> tuple[PairTokens, ...]:
         """Pairs for a score in a text: those with whole targets, if they are enough."""
         whole = tuple(pair for pair in self.pairs if pair.whole)
-        return whole if len(whole) >= LEAST_PAIRS else self.pairs
+        return whole if len(whole) >= self.min_pairs else self.pairs
+
+    @property
+    def has_enough(self) -> bool:
+        """Can it be measured at all: from the weights or in texts?"""
+        return self.measurable or len(self.in_text) >= self.min_pairs
+
+    @property
+    def why_unmeasured(self) -> str:
+        """How many pairs there are and how many it takes, with the repair; only if it cannot be measured."""
+        return unmeasured_text(self.name, len(self.in_text), len(self.relation.pairs), self.min_pairs)
 
     def left_out(self, scored: Collection[PairTokens]) -> dict[str, list[tuple[str, str]]]:
         """reason -> pairs that a score is not made from; `scored` are those that it is made from."""
         able = self.single if self.measurable or not scored else self.in_text
-        reasons = (_UNKNOWN, _SEVERAL, _SAMPLED, _FEW, _REPEATED)
+        too_few = too_few_text(self.min_pairs)
+        reasons = (_UNKNOWN, _SEVERAL, _SAMPLED, too_few, _REPEATED)
         by_reason = {reason: list[tuple[str, str]]() for reason in reasons}
         by_reason[_UNKNOWN] += self.unknown
         by_reason[_REPEATED] += self.relation.repeats
         for pair in self.pairs:
             if pair not in scored:
-                reason = _SEVERAL if pair not in able else _SAMPLED if scored else _FEW
+                reason = _SEVERAL if pair not in able else _SAMPLED if scored else too_few
                 by_reason[reason].append(pair.words)
         return {reason: pairs for reason, pairs in by_reason.items() if pairs}
 
 
-def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
-    """Tokenise a relation."""
+def relation_tokens(relation: Relation, tokenizer: Any, min_pairs: int = LEAST_PAIRS) -> RelationTokens:
+    """Tokenize a relation; a score needs `min_pairs`."""
     sources, targets = (
         tokens_of(tokenizer, [f" {pair[side]}" for pair in relation.pairs]) for side in (0, 1)
     )
@@ -109,7 +144,7 @@ def relation_tokens(relation: Relation, tokenizer: Any) -> RelationTokens:
                 place += 1
         token = target[place]
         found.append(PairTokens(tuple(source), token, whole, words))
-    return RelationTokens(relation, tuple(found), tuple(lacking))
+    return RelationTokens(relation, tuple(found), tuple(lacking), min_pairs)
 
 
 def _blank(tokenizer: Any, texts: list[list[int]]) -> set[int]:

@@ -4,7 +4,7 @@
     version: 1
     licence: CC0-1.0
     about: Verbs in the past tense.
-    source: {file: verbs.jsonl}          # or {generator: module:function} or {hub: owner/name, …}
+    source: {file: verbs.jsonl}          # or {generator: module:function}, {hub: owner/name, …}, {items: […]}
     instruction: Write the verb in the past tense.
     prompt: "Q: {verb}\\nA:"
     target: " {past}"
@@ -25,6 +25,7 @@ from string import Formatter
 from typing import Any
 
 from headatlas.core import TaskError, UnknownNameError, is_printable
+from headatlas.task.item_list import DEFAULT_SHARE, HeldOut, checked_test, item_records
 
 __all__ = ["SOURCES", "WORDS", "TaskSpec", "columns_of", "fill"]
 
@@ -34,9 +35,10 @@ SOURCES = {
     "file": {"file", "format", "columns"},
     "relation": {"relation"},
     "hub": {"hub", "configs", "split", "test_split", "revision", "columns", "transform"},
+    "items": {"items"},
 }
 #: what is not text
-_KINDS: dict[str, type] = {"columns": dict, "options": dict, "configs": list}
+_KINDS: dict[str, type] = {"columns": dict, "options": dict, "configs": list, "items": list}
 _REQUIRED = ("name", "source", "prompt", "target")
 _WHOLE = ("version", "examples", "rows", "shortest", "longest", "per_group")
 #: the column that tells which pairs of a relation are related
@@ -53,7 +55,10 @@ class TaskSpec:
     `group` names the column that holds a record's group. The split holds out whole groups, a share of `test`,
     and a few records of the other groups. Without it the records of one prompt are a group. `per_group` keeps
     that many records of each group, and only groups that have so many; `longest` leaves out records with more
-    characters in prompt and target."""
+    characters in prompt and target.
+
+    A source of items in memory holds the records themselves. There `test` is a share or a number of the
+    items, other items, None (nothing is held out), or "auto"."""
 
     name: str
     source: Mapping[str, Any]
@@ -66,7 +71,7 @@ class TaskSpec:
     examples: int = 0
     examples_by: str | None = None
     corrupted: str = ""
-    test: float = 0.1
+    test: HeldOut = DEFAULT_SHARE
     rows: int = 20_000
     shortest: int | None = None
     group: str | None = None
@@ -92,9 +97,13 @@ class TaskSpec:
             raise TaskError(f"task {self.name!r}: examples_by names one column, not {self.examples_by!r}.")
         if self.group is not None and not (isinstance(self.group, str) and self.group):
             raise TaskError(f"task {self.name!r}: group names one column, not {self.group!r}.")
-        if not isinstance(self.test, int | float) or not 0 < self.test < 1:
-            raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
         object.__setattr__(self, "kind", _source_kind(self.name, self.source))
+        if self.kind == "items":
+            where = f"task {self.name!r}"
+            object.__setattr__(self, "source", {"items": item_records(self.source["items"], where)})
+            object.__setattr__(self, "test", checked_test(self.test, where))
+        elif not isinstance(self.test, int | float) or not 0 < self.test < 1:
+            raise TaskError(f"task {self.name!r}: test is a share between 0 and 1, not {self.test!r}.")
         if self.kind == "relation" and self.group is None:
             object.__setattr__(self, "group", WORDS)
         if self.per_group is not None and (self.group is None or self.shortest is not None):

@@ -11,8 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 
-__all__ = ["Keys", "known_prompts", "merge_labels", "split_groups", "word_groups"]
+__all__ = ["Keys", "known_prompts", "merge_labels", "split_groups", "split_items", "word_groups"]
 
 #: the share of the prompts of a fitted group that is held out
 _KNOWN_SHARE = 0.1
@@ -99,6 +100,20 @@ def split_groups(keys: Sequence[Keys], share: float) -> tuple[list[int], list[in
     return (
         [index for index in fitted if keys[index].prompt not in known],
         [index for index in fitted if keys[index].prompt in known],
+        [index for index, key in enumerate(keys) if key.group in held_out],
+    )
+
+
+def split_items(keys: Sequence[Keys], count: int) -> tuple[list[int], list[int]]:
+    """Indexes of the items to fit with, and of `count` held-out items: whole groups in the order of their
+    hashes, as many as come closest. One group at least is on each side."""
+    sizes = Counter(key.group for key in keys)
+    ordered = sorted(sizes, key=lambda group: (_hash_share(group), group))
+    totals = list(accumulate(sizes[group] for group in ordered[:-1]))
+    last = min(range(len(totals)), key=lambda index: abs(totals[index] - count))
+    held_out = set(ordered[: last + 1])
+    return (
+        [index for index, key in enumerate(keys) if key.group not in held_out],
         [index for index, key in enumerate(keys) if key.group in held_out],
     )
 

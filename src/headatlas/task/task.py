@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from headatlas.core import TaskError
+from headatlas.task.item_list import AUTO, DEFAULT_SHARE, ITEM_KEYS, HeldOut, checked_test, item_records
 from headatlas.task.record_file import Record
 from headatlas.task.records import first_records, read_records
 from headatlas.task.shots import Question, Shots
 from headatlas.task.spec import WORDS, TaskSpec, fill
-from headatlas.task.split import Keys, known_prompts, merge_labels, split_groups
+from headatlas.task.split import Keys, known_prompts, merge_labels, split_groups, split_items
 
 __all__ = ["Item", "Items", "Task", "no_foil_words"]
 
@@ -70,9 +71,48 @@ class Task:
     folder: Path = Path()
     trust_code: bool = False
 
+    @classmethod
+    def of(cls, items: Any, *, name: str = "items", test: HeldOut = AUTO) -> Task:
+        """A task of items in memory: (prompt, target) pairs, dicts with the keys prompt, target and perhaps
+        corrupted, foil and group, or a DataFrame with these columns.
+
+        `test` is held out: a share or a number of the items (whole groups, in the order of a hash), a list of
+        other items, or None for nothing. By default a tenth where gates are fitted, and nothing where effects
+        are measured.
+        """
+        where = f"task {name!r}"
+        records, test = item_records(items, where), checked_test(test, where)
+        held_out = [] if test is None or isinstance(test, int | float | str) else list(test)
+        used = {key for record in (*records, *held_out) for key in record}
+        records = [{key: record.get(key, "") for key in ITEM_KEYS if key in used} for record in records]
+        spec = TaskSpec(
+            name=name,
+            source={"items": records},
+            prompt="{prompt}",
+            target="{target}",
+            corrupted="{corrupted}" if "corrupted" in used else "",
+            group="group" if "group" in used else None,
+            test=test,
+        )
+        return cls(spec)
+
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def in_memory(self) -> bool:
+        """Does the task hold its items itself?"""
+        return self.spec.kind == "items"
+
+    def holding_out(self, test: HeldOut) -> Task:
+        """The same task in memory with other held-out items; see `of`."""
+        if not self.in_memory:
+            raise TaskError(
+                f"test is for tasks in memory; {self.name!r} holds out what its definition says (test: in a "
+                "YAML file)."
+            )
+        return Task.of(self.spec.source["items"], name=self.name, test=test)
 
     def require_readable(self) -> None:
         """A first look, quick, without a tokenizer or a network: missing files, columns and targets."""
@@ -105,7 +145,7 @@ class Task:
         for place, record in enumerate([*records, *(given_test or [])]):
             self._require_target(record, where, f"record {place + 1}" if seen == len(records) else "a record")
         sides, copies = self._sides(records, given_test)
-        if not sides["train"] or not sides["test"]:
+        if not sides["train"] or not (sides["test"] or self._holds_nothing_out()):
             column = f" of one {self.spec.group!r}" if self._has_one_group(records) else ""
             raise TaskError(
                 f"{where} has {len(records)} records{column}, too few (or too much alike) to hold some out."
@@ -178,7 +218,11 @@ class Task:
     ) -> tuple[dict[str, list[Question]], int]:
         """The questions of each side, and how many held-out copies were left out."""
         questions = self._questions([*records, *(given_test or [])])
-        if given_test is None:
+        if self.in_memory:
+            train, test = self._split_in_memory(questions, len(records))
+            known: list[int] = []
+        elif given_test is None:
+            assert isinstance(self.spec.test, int | float)  # only items in memory have anything else
             train, known, test = split_groups([question.keys for question in questions], self.spec.test)
         else:
             test = list(range(len(records), len(questions)))
@@ -195,6 +239,32 @@ class Task:
         }
         copies = sum(len(sides[side]) - len(distinct[side]) for side in distinct)
         return {**sides, **distinct}, copies
+
+    def _holds_nothing_out(self) -> bool:
+        return self.in_memory and self.spec.test is None
+
+    def _split_in_memory(self, questions: Sequence[Question], fitted: int) -> tuple[list[int], list[int]]:
+        """Indexes to fit with, and held-out ones; the first `fitted` questions are those of the items."""
+        where, keys = f"task {self.name!r}", [question.keys for question in questions]
+        every, share = list(range(len(questions))), self.spec.test
+        if share is None:
+            return every, []
+        if not isinstance(share, int | float | str):
+            groups = {key.group for key in keys[:fitted]}
+            for question in questions[fitted:]:
+                if question.keys.group in groups:
+                    raise TaskError(
+                        f"{where}: the held-out item {question.prompt[-60:]!r} has the prompt or the group "
+                        "of an item to fit with; give other items as test."
+                    )
+            return every[:fitted], every[fitted:]
+        if isinstance(share, int) and share >= fitted:
+            raise TaskError(f"{where}: test is {share}, but there are {fitted} items; allowed are fewer.")
+        if len({key.group for key in keys}) < 2:
+            reason = "only 1 item" if fitted == 1 else f"{fitted} items of one group"
+            raise TaskError(f"{where} has {reason}, so none can be held out; give more, or test=None.")
+        share = DEFAULT_SHARE if isinstance(share, str) else share
+        return split_items(keys, share if isinstance(share, int) else max(1, round(share * fitted)))
 
     def _ask(self, question: Question, shots: Shots) -> Item:
         """The prompt with its worked examples, which come from the records to fit with."""

@@ -47,6 +47,7 @@ _CHANCE = (
     "{chance_nll:.2f}), accuracy {accuracy:.2f}; a map of a task that the model cannot do describes "
     "noise; use an easier task or a stronger model"
 )
+_NO_HELD_OUT = "no figure shows how the gates do on items that they were not fitted on; map it with test=0.1"
 
 
 def _unknown_chance(groups: int, targets: int | None) -> str:
@@ -130,6 +131,9 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     "trained-items": lambda items: (
         f"fitted on {plural(items, 'item')}: gates can fit these items instead of the task; add items to it"
     ),
+    "no-held-out": lambda: f"nothing is held out: {_NO_HELD_OUT}",
+    "retain-no-held-out": lambda: f"task to keep: nothing is held out: {_NO_HELD_OUT}",
+    "forget-no-held-out": lambda: f"task to forget: nothing is held out: {_NO_HELD_OUT}",
     "held-out": lambda items: (
         f"{plural(items, 'distinct held-out item')}: too few for small differences in loss or accuracy; add "
         "items to the task"
@@ -180,6 +184,9 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "seeds-differ": lambda correlation: f"seeds correlate {correlation:.2f}",
     "imported-seeds-differ": lambda correlation: f"seeds correlate {correlation:.2f}",
     "trained-items": lambda items: f"fitted on {plural(items, 'item')}",
+    "no-held-out": lambda: "nothing held out",
+    "retain-no-held-out": lambda: "nothing held out to keep",
+    "forget-no-held-out": lambda: "nothing held out to forget",
     "held-out": lambda items: plural(items, "held-out item"),
     "held-out-groups": lambda groups: f"{plural(groups, 'group')} held out",
     "retain-held-out": lambda items: f"{plural(items, 'held-out item')} to keep",
@@ -241,7 +248,9 @@ def doubts(atlas: Atlas, task: str) -> list[Doubt]:
     trained = facts.get("train_items", facts.get("train_rows"))  # older atlases count rows, copies included
     if trained is not None and trained < _FEW_TRAINED:
         found.append(Doubt("trained-items", {"items": int(trained)}))
-    if summary.held_out is not None and summary.held_out < _FEW_ITEMS:
+    if summary.held_out == 0:
+        found.append(Doubt("no-held-out", {}))
+    elif summary.held_out is not None and summary.held_out < _FEW_ITEMS:
         found.append(Doubt("held-out", {"items": summary.held_out}))
     elif summary.groups is not None and summary.groups < _FEW_GROUPS:
         found.append(Doubt("held-out-groups", {"groups": summary.groups}))
@@ -310,6 +319,9 @@ def contrast_doubts(atlas: Atlas, name: str) -> list[Doubt]:
     if moving is not None and moving > _MOST_MOVING:
         found.append(Doubt("moving", {"moving": moving}))
     for side in ("retain", "forget"):
+        facts = run.task_facts.get("parts", {}).get(side, {})
+        if facts.get("test_rows") == 0:
+            found.append(Doubt(f"{side}-no-held-out", {}))
         rows = run.baseline.get(f"{side}_rows")
         if rows is not None and rows < _FEW_ITEMS:
             found.append(Doubt(f"{side}-held-out", {"items": int(rows)}))
@@ -326,6 +338,8 @@ def chance_doubt(baseline: Mapping[str, Any], side: str = "") -> Doubt | None:
     from scipy import stats  # importing scipy takes a second; most commands do not need it
 
     prefix, key = (f"{side}_", f"{side}-chance") if side else ("", "chance")
+    if f"{prefix}nll" not in baseline:  # nothing is held out: the figures are of items to fit with
+        prefix += "train_"
     names = ("gain", "gain_error", "nll", "chance_nll", "accuracy")
     numbers = {name: baseline.get(f"{prefix}{name}") for name in names}
     groups = baseline.get(f"{prefix}groups")
@@ -394,8 +408,18 @@ def made_how(atlas: Atlas, task: str) -> str:
     alike = summary.correlation.get("facilitation")
     seeds = plural(summary.seeds, "seed") + ("" if alike is None else f" that correlate {alike:.2f}")
     rows = "" if summary.held_out is None else f", {plural(summary.held_out, 'held-out item')}"
+    rows = ", nothing held out" if summary.held_out == 0 else rows
+    rows = f", {fitted}{rows}" if (fitted := _fitted_items(run)) else rows
     parts = (f"{how}, {seeds}{rows}", seed_blocks_text(atlas, task), _separation(atlas, task, summary.parted))
     return "; ".join(part for part in parts if part)
+
+
+def _fitted_items(run: Run) -> str:
+    """ "fitted on 16 of 20 items" for a task in memory of which items are left out; else empty."""
+    facts = run.task_facts
+    fitted, records = facts.get("train_rows", 0), facts.get("records", 0)
+    in_memory = (facts.get("spec") or {}).get("kind") == "items"
+    return f"fitted on {fitted} of {plural(records, 'item')}" if in_memory and fitted != records else ""
 
 
 def seed_blocks_text(atlas: Atlas, task: str, method: str | None = None) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,14 @@ from headatlas.method.relation.top_k import TopK, Vocabulary, full_precision
 from headatlas.model import SOURCES, Model
 from headatlas.model.labels import NORMS
 from headatlas.model.linear import exact
-from headatlas.task import PairTokens, Relation, RelationTokens, distinct_relations, relation_tokens
+from headatlas.task import (
+    LEAST_PAIRS,
+    PairTokens,
+    Relations,
+    RelationTokens,
+    distinct_relations,
+    relation_tokens,
+)
 
 __all__ = ["Writer", "choose_k", "relations_for", "sampled", "static_scores"]
 
@@ -36,16 +42,16 @@ _USUAL_K, _LARGE_K, _LARGE = (1, 10), (3, 25), 100_000
 
 
 def relations_for(
-    model: Model, relations: str | Path | Relation | Sequence[str | Path | Relation] | None
+    model: Model, relations: Relations | None, min_pairs: int = LEAST_PAIRS
 ) -> list[RelationTokens]:
-    """Relations in the model's tokens; all built-in ones for None."""
+    """Relations in the model's tokens; all built-in ones for None. A score needs `min_pairs`."""
     if not isinstance(model, Model):
         raise RequestError(
             f"{model!r:.60} is not a Model; give what load_model returns, or use relate_heads."
         )
     if model.tokenizer is None:
-        raise RequestError(f"{model.spec.name} was loaded without a tokeniser; give load_model one.")
-    return [relation_tokens(one, model.tokenizer) for one in distinct_relations(relations)]
+        raise RequestError(f"{model.spec.name} was loaded without a tokenizer; give one (tokenizer=).")
+    return [relation_tokens(one, model.tokenizer, min_pairs) for one in distinct_relations(relations)]
 
 
 def choose_k(relation: RelationTokens, vocabulary: int, asked: int | Mapping[str, int] | None = None) -> int:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 
-from headatlas.core import DIRECTIONS, UnknownNameError
+from headatlas.core import DIRECTIONS, HeadatlasWarning, UnknownNameError, require_whole
 from headatlas.core.lazy import xr
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads
-from headatlas.model import SOURCES, Model
-from headatlas.task import LEAST_PAIRS, PairTokens, Relation, RelationTokens
+from headatlas.model import SOURCES, Model, as_model
+from headatlas.task import LEAST_PAIRS, PairTokens, Relations, RelationTokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 __all__ = [
     "KINDS_OF_SCORE",
@@ -30,32 +34,38 @@ _DYNAMIC_SAMPLE = 100
 
 
 def relation_scores(
-    model: Model,
-    relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
+    model: Model | PreTrainedModel,
+    relations: Relations | None = None,
     *,
     k: int | Mapping[str, int] | None = None,
     source: str = "auto",
     norms: str = "published",
+    min_pairs: int = LEAST_PAIRS,
+    tokenizer: Any = None,
     told: Told | None = None,
 ) -> xr.DataArray:
     """[relation, direction, layer, head]: the share of a relation's pairs that a head implements.
 
-    Relations are names, files or `Relation`s; all built-in ones if none is given. `k` for all or by name;
+    `model` is a `Model`, or a transformers model with its `tokenizer`. Relations are names, files,
+    `Relation`s, lists of pairs or {name: pairs}; all built-in ones if none is given. `k` for all or by name;
     by default 1 for copying and 10 for others, 3 and 25 in vocabularies above 100,000 tokens. `source` says
     what a token brings to heads above layer 0: "first_mlp" (as published), "embedding", or "auto": the one
     that agrees better with what the heads do in texts, on a sample. `norms="published"` ignores the final
     norm, as MAPS does; "folded" multiplies by its weights, which is nearer to what the model computes.
 
     Coordinates along `relation`: `category`, `k`, `kind` (see `KINDS_OF_SCORE`), `pairs` (those the share is
-    of), `single` (pairs of one token each), `listed`. A relation with fewer than 30 pairs of single tokens is
-    measured in texts instead ("multi-token": at most 100 pairs in one text, attention forced onto the source;
-    where targets are several tokens one piece stands for each, `whole` is False, and k is 1), and if that
-    cannot be done its values are NaN ("none").
+    of), `single` (pairs of one token each), `listed`. A relation with fewer than `min_pairs` pairs of single
+    tokens is measured in texts instead ("multi-token": at most 100 pairs in one text, attention forced onto
+    the source; where targets are several tokens one piece stands for each, `whole` is False, and k is 1), and
+    if that cannot be done its values are NaN ("none"), with a `HeadatlasWarning`.
     """
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
-    found = relations_for(model, relations)
+    model = as_model(model, tokenizer)
+    found = relations_for(model, relations, require_whole("min_pairs", min_pairs, 1, 1_000_000))
     _require_names(k, found)
+    if unmeasured := [relation.why_unmeasured for relation in found if not relation.has_enough]:
+        warn(" ".join(unmeasured), HeadatlasWarning, stacklevel=2)
     with model.measuring():
         scores = scores_from_weights(Writer(model, norms), found, k, source, told)
     return scores.assign_attrs(norms=norms)
@@ -124,10 +134,10 @@ def scores_in_texts(
 ) -> dict[str, xr.DataArray]:
     """ "attending" and "forced" -> [relation, direction, layer, head]: what the heads do in texts.
 
-    At most `most` pairs of each relation, spread over its list; relations with fewer than 30 are left out.
+    At most `most` pairs of each relation, spread over its list; relations with too few are left out.
     """
     model = writer.model
-    found = [one for one in relations if len(one.in_text) >= LEAST_PAIRS]
+    found = [one for one in relations if one.has_enough]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     texts = [sampled(one.single if one.measurable else one.in_text, most) for one in found]
     report = tell_heads(told, "texts", model, 2 * len(templates))
@@ -151,7 +161,7 @@ def _require_names(k: int | Mapping[str, int] | None, relations: Sequence[Relati
 def _kind(relation: RelationTokens) -> str:
     if relation.measurable:
         return "static"
-    return "multi-token" if len(relation.in_text) >= LEAST_PAIRS else "none"
+    return "multi-token" if relation.has_enough else "none"
 
 
 def _labelled(model: Model, relations: Sequence[RelationTokens], values: np.ndarray) -> xr.DataArray:
