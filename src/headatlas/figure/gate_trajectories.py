@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import SCORES, THRESHOLD, Atlas
-from headatlas.core import FITS, AtlasError, Head, RequestError, title_of
+from headatlas.core import FITS, AtlasError, Head, RequestError, head_list, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
 from headatlas.figure.grid import lay_out
@@ -46,7 +46,7 @@ def example_heads(atlas: Atlas, task: str) -> dict[str, Head]:
 def plot_trajectories(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
-    heads: Sequence[str | Head] | None = None,
+    heads: str | tuple[int, int] | Sequence[str | tuple[int, int]] | None = None,
     *,
     label: str | None = None,
     width: float = TEXT_WIDTH,
@@ -62,7 +62,7 @@ def plot_trajectories(
         texts = [_example_title(role, head, lowest) for role, head in chosen]
         wanted = [head for _, head in chosen]
     else:
-        wanted = [atlas.spec.require(head) for head in heads]
+        wanted = [atlas.spec.require(head) for head in head_list(heads)]
         texts = [_title(head, lowest) for head in wanted]
     if not wanted:
         raise RequestError("no head was named; name some, such as 'L5H3', or leave heads out for examples.")
