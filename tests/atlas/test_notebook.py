@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from headatlas.atlas import HeadCard
+from headatlas.atlas import Atlas, HeadCard, Run
 from headatlas.atlas.head_card import RelationOfHead, SalientToken, TaskOfHead
 from headatlas.core import Head
 from headatlas.figure import plot_agreement
@@ -38,9 +38,8 @@ def test_a_large_and_an_empty_one():
     assert "too large" in atlas_of({"sums": {0: (large, large)}})._repr_html_()
     single = atlas_of({"sums": {0: (large[:1, :1], large[:1, :1])}})
     assert ": 1 head in 1 layer<" in single._repr_html_()
-    empty = atlas_of({"sums": {0: (large[:2, :2], large[:2, :2])}})
-    empty._fits.clear()
-    assert "nothing is finished yet" in empty._repr_html_()
+    empty = Atlas(spec_of(2, 2), [Run("gating", "sums", "id")], [])
+    assert "unfinished: sums" in empty._repr_html_() and "nothing is finished yet" in empty._repr_html_()
 
 
 def test_a_card():

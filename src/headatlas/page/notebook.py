@@ -64,7 +64,10 @@ def atlas_html(atlas: Atlas) -> str:
         parts.append(f"<p>effects of single heads: {effects}</p>")
     if contrasts_of(atlas):
         parts.append(f"<p>contrasts: {escape(', '.join(contrasts_of(atlas)))}</p>")
-    if not (atlas.tasks or atlas.relations or atlas.imported or atlas.effect_maps or contrasts_of(atlas)):
+    contents = atlas.contents
+    if contents.unfinished:
+        parts.append(f"<p>unfinished: {escape(', '.join(contents.unfinished))}</p>")
+    if not contents:
         parts.append("<p>nothing is finished yet</p>")
     return "".join(parts)
 
