@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from headatlas.atlas import Atlas, HeadCard, Run
+from headatlas.atlas import HeadCard
 from headatlas.atlas.head_card import RelationOfHead, SalientToken, TaskOfHead
 from headatlas.core import Head
 from headatlas.figure import plot_agreement
-from support.atlases import atlas_of, spec_of
+from support.atlases import atlas_of, spec_of, without_fits
 
 EVIL = "<script>alert(1)</script>&"
 
@@ -38,8 +38,9 @@ def test_a_large_and_an_empty_one():
     assert "too large" in atlas_of({"sums": {0: (large, large)}})._repr_html_()
     single = atlas_of({"sums": {0: (large[:1, :1], large[:1, :1])}})
     assert ": 1 head in 1 layer<" in single._repr_html_()
-    empty = Atlas(spec_of(2, 2), [Run("gating", "sums", "id")], [])
-    assert "unfinished: sums" in empty._repr_html_() and "nothing is finished yet" in empty._repr_html_()
+    empty = atlas_of({"sums": {0: (large[:2, :2], large[:2, :2])}})
+    empty = without_fits(empty, (0, "retain"), (0, "remove"))
+    assert "nothing is finished yet" in empty._repr_html_()
 
 
 def test_a_card():

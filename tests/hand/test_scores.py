@@ -9,7 +9,7 @@ from scipy import stats
 from headatlas import AtlasError, UnknownNameError
 from headatlas.atlas.agreement import held_out_summary
 from headatlas.atlas.interval import Interval
-from support.atlases import atlas_of, spec_of
+from support.atlases import atlas_of, spec_of, without_fits
 
 #             facilitating  interfering  irrelevant  anomaly  unclear
 HIGH = np.array([[0.9, 0.2, 0.8, 0.1, 0.6]])
@@ -111,12 +111,12 @@ def test_one_seed_has_no_correlation():
 
 def test_unknown_tasks_and_unfinished_seeds():
     atlas = atlas_of({"sums": {0: (HIGH, LOW), 1: (HIGH, LOW)}})
-    del atlas._fits["gating", "sums"][1, "remove"]
+    atlas = without_fits(atlas, (1, "remove"))
     assert atlas.seeds("sums") == [0] and atlas.gates("sums").sizes["seed"] == 1
     assert len(atlas.to_table()) == 5 * 5  # what is there of seed 1 is in the table
     with pytest.raises(UnknownNameError, match="did you mean 'sums'"):
         atlas.scores("sum")
-    del atlas._fits["gating", "sums"][0, "retain"]
+    atlas = without_fits(atlas, (0, "retain"), (1, "remove"))
     assert atlas.tasks == []
     with pytest.raises(AtlasError, match="no seed of 'sums' is finished"):
         atlas.scores("sums")

@@ -24,7 +24,7 @@ from headatlas.export import ExportFormat
 from headatlas.figure import FIGURES, FigureKind
 from headatlas.method import METHODS, EffectOptions, HeadEffects, Method
 from headatlas.method.engine.head_effects import checked_effects
-from headatlas.page import payload_of
+from headatlas.page.payload import payload_of
 from support.cli import invoke
 from support.planted import word_tokenizer
 from support.small_run import small_model, small_run, write_task

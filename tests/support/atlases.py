@@ -10,7 +10,7 @@ import numpy as np
 from headatlas.atlas import Atlas, Fit, Run
 from headatlas.core import ModelSpec
 
-__all__ = ["atlas_of", "contrast_atlas", "fit_of", "spec_of"]
+__all__ = ["atlas_of", "contrast_atlas", "fit_of", "spec_of", "without_fits"]
 
 
 def spec_of(*heads: int) -> ModelSpec:
@@ -69,6 +69,12 @@ def atlas_of(
             fits.append(fit_of(task, seed, "retain", high, spec))
             fits.append(fit_of(task, seed, "remove", low, spec))
     return Atlas(spec, runs, fits)
+
+
+def without_fits(atlas: Atlas, *missing: tuple[int, str]) -> Atlas:
+    """The atlas of a run that was stopped before it had these fits, (seed, fit)."""
+    fits = [fit for fits in atlas._fits.values() for key, fit in fits.items() if key not in missing]
+    return Atlas(atlas.spec, atlas.runs.values(), fits)
 
 
 def contrast_atlas() -> Atlas:

@@ -31,6 +31,7 @@ __all__ = [
     "GateError",
     "HeadNameError",
     "HeadatlasError",
+    "HeadatlasWarning",
     "ModelRefusedError",
     "ModelSourceError",
     "RequestError",
@@ -109,3 +110,7 @@ class TaskError(RequestError):
 
 class AtlasError(RequestError):
     """A folder that holds no atlas, a damaged one, or one that does not fit the request."""
+
+
+class HeadatlasWarning(UserWarning):
+    """A result that needs a second look."""
