@@ -40,7 +40,7 @@ def plot_effects(
     title: str | None = None,
     ax: Axes | None = None,
     axes: Any = None,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
@@ -133,7 +133,7 @@ def draw_effects(
     values: xr.DataArray,
     *,
     ax: Axes,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
     left: bool = True,
     bottom: bool = True,
 ) -> Axes:

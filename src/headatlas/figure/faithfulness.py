@@ -47,7 +47,7 @@ def plot_sufficiency(
     title: str | None = None,
     ax: Axes | None = None,
     axes: Any = None,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A row per task: faithfulness against the share of heads that are kept alone, and that are taken
@@ -102,7 +102,7 @@ def draw_sufficiency(
     *,
     ax: Axes,
     methods: Sequence[str] | None = None,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
 ) -> Axes:
     """The curves of one task with heads kept ("keep") or taken away ("drop").
 

@@ -54,7 +54,7 @@ def plot_trajectories(
     title: str | None = None,
     ax: Axes | None = None,
     axes: Any = None,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """One panel per head of one task: its gate against the update, one line per seed and fit.
@@ -121,7 +121,7 @@ def _require_paths(atlas: Atlas) -> None:
 
 
 @house_style()
-def draw_trajectory(paths: dict[str, xr.DataArray], *, ax: Axes, palette: PaletteLike = "paper") -> Axes:
+def draw_trajectory(paths: dict[str, xr.DataArray], *, ax: Axes, palette: PaletteLike | None = None) -> Axes:
     """The gate [seed, update] of one head in each fit. The pressed fits start where the free one ended."""
     free = paths["free"].transpose("seed", "update")
     end = int(free["update"].values[-1])

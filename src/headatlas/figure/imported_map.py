@@ -37,7 +37,7 @@ def plot_imported(
     title: str | None = None,
     ax: Axes | None = None,
     axes: Any = None,
-    palette: PaletteLike = "paper",
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per imported task score: blue above zero, red below, each with a scale of its own."""

@@ -41,8 +41,10 @@ class FigureKind:
     @property
     def options(self) -> frozenset[str]:
         """What can be asked of it: the parameters of `plot` other than the atlas, the width, the title, and
-        the axes to draw in."""
-        return frozenset(signature(self.plot).parameters) - {"atlas", *_OF_ALL}
+        the axes to draw in; `palette` only where the named palettes differ (its default is a name)."""
+        parameters = signature(self.plot).parameters
+        is_fixed = "palette" in parameters and parameters["palette"].default is None
+        return frozenset(parameters) - {"atlas", *_OF_ALL} - ({"palette"} if is_fixed else set())
 
     def missing(self, atlas: Atlas) -> str | None:
         """What the atlas lacks for this figure, in one sentence; None if it lacks nothing."""
@@ -71,7 +73,7 @@ def draw_figure(atlas: Atlas, kind: str, *args: Any, **options: Any) -> Any:
     chosen = FIGURES[kind]
     parameters = signature(chosen.plot).parameters
     for option in options:
-        if option in _OF_ALL and option in parameters:
+        if option in (*_OF_ALL, "palette") and option in parameters:
             continue
         if option not in chosen.options:
             kinds = [other.name for other in FIGURES.values() if option in other.options]

@@ -109,8 +109,8 @@ PaletteLike = str | Mapping[str, Any] | Palette
 _CORNERS = ("neither", "helps", "hurts", "both")
 
 
-def palette_of(palette: PaletteLike, names: Iterable[str] = ()) -> Palette:
-    """The palette of that name, or "paper" with the colors of a mapping.
+def palette_of(palette: PaletteLike | None, names: Iterable[str] = ()) -> Palette:
+    """The palette of that name (None: "paper"), or "paper" with the colors of a mapping.
 
     A mapping may name helps, hurts, both and neither; scores (facilitation, …); fits (free, retain, remove);
     categories and unclassified; heat, a colormap; and `names`, the methods that a figure shows. Colors of
@@ -120,6 +120,8 @@ def palette_of(palette: PaletteLike, names: Iterable[str] = ()) -> Palette:
         return palette
     if isinstance(palette, Mapping):
         return _changed(PALETTES["paper"], palette, tuple(names))
+    if palette is None:
+        return PALETTES["paper"]
     if palette not in PALETTES:
         raise UnknownNameError("set of colours", palette, PALETTES)
     return PALETTES[palette]
@@ -133,9 +135,7 @@ def _changed(palette: Palette, colours: Mapping[str, Any], names: tuple[str, ...
         is_map = isinstance(colour, Colormap) or colour in colormaps
         if not (is_map if name == "heat" else is_color_like(colour)):
             allowed = "colormap" if name == "heat" else "color"
-            raise RequestError(
-                f"the palette gives {name} the value {colour!r:.40}, which is not a {allowed}."
-            )
+            raise RequestError(f"palette[{name!r}] is {colour!r:.40}, which is not a {allowed}.")
     chosen = {name: to_hex(colour) for name, colour in colours.items() if name != "heat"}
     corners = {name: chosen[name] for name in _CORNERS if name in chosen}
     helps, hurts = (corners.get(name, getattr(palette, name)) for name in ("helps", "hurts"))
