@@ -120,12 +120,12 @@ def fields_of(one: type) -> dict[str, str]:
     if is_dataclass(one):
         types = {field.name: field.type for field in fields(one)}
     else:
-        hints = {name: hint for base in reversed(one.__mro__) for name, hint in annotations(base).items()}
+        hints = {name: hint for base in reversed(one.__mro__) for name, hint in class_hints(base).items()}
         types = {name: hints.get(name, "") for name in getattr(one, "_fields", ())}
     return {name: repr(Plain(hint)) for name, hint in types.items() if not name.startswith("_")}
 
 
-def annotations(one: type) -> dict[str, Any]:
+def class_hints(one: type) -> dict[str, Any]:
     return {
         name: getattr(hint, "__forward_arg__", hint)
         for name, hint in vars(one).get("__annotations__", {}).items()
