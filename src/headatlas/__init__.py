@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from headatlas.export import FORMATS, Exported, ExportRequest, export_model
     from headatlas.method import METHODS, GatingSettings, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, list_models, load_model
+    from headatlas.page import write_page
     from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
     from headatlas.run import (
         LocalExecutor,
@@ -154,6 +155,7 @@ __all__ = [
     "unpack_atlas",
     "upload_atlas",
     "validate_atlas",
+    "write_page",
     "write_table",
 ]
 
