@@ -11,8 +11,10 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import typer
@@ -72,15 +74,25 @@ def paragraphs(text: str) -> list[str]:
 def api() -> str:
     lines = ["# Library", "", MADE, "", "Everything is imported from `headatlas`.", ""]
     names = [name for name in headatlas.__all__ if not name.startswith("_")]
-    errors = [name for name in names if name.endswith("Error")]
+    errors = [name for name in names if name.endswith(("Error", "Warning"))]
+    modules = [name for name in names if inspect.ismodule(getattr(headatlas, name))]
     for name in names:
-        if name not in errors:
+        if name not in (*errors, *modules):
             lines += described(name, getattr(headatlas, name), "##")
+    for name in modules:
+        module = getattr(headatlas, name)
+        lines += [f"## {name}", "", *paragraphs(inspect.getdoc(module) or ""), ""]
+        functions = [inner for inner in module.__all__ if inspect.isfunction(getattr(module, inner))]
+        for inner in functions:
+            lines += described(f"{name}.{inner}", getattr(module, inner), "###")
+    lines += ["## Parts of results", "", "Values that the functions and properties above give.", ""]
+    for one in parts_of_results(names):
+        lines += described(one.__name__, one, "###")
     lines += ["## For extensions", "", "[Extending](extending.md) shows how to use them.", ""]
     for module, provided in EXTENSIONS.items():
         for name in provided:
             lines += described(f"{module}.{name}", getattr(import_module(module), name), "###")
-    lines += ["## Errors", ""]
+    lines += ["## Errors and warnings", ""]
     for name in errors:
         one = getattr(headatlas, name)
         lines += [f"- `{name}` ({one.__bases__[0].__name__}): {' '.join(paragraphs(one.__doc__ or ''))}"]
@@ -92,6 +104,7 @@ def described(name: str, one: Any, level: str) -> list[str]:
     lines = [f"{level} {name}", "", "```python", f"{name.rpartition('.')[2]}{call}", "```", ""]
     lines += [*paragraphs(inspect.getdoc(one) or ""), ""]
     if inspect.isclass(one):
+        lines += field_table(one)
         for inner, value in vars(one).items():
             is_public = not inner.startswith("_") and (
                 inspect.isfunction(value) or isinstance(value, property | classmethod | staticmethod)
@@ -100,6 +113,67 @@ def described(name: str, one: Any, level: str) -> list[str]:
                 bare = value.__func__ if isinstance(value, classmethod | staticmethod) else value
                 lines += described(f"{name}.{inner}", bare, f"{level}#")
     return lines
+
+
+def fields_of(one: type) -> dict[str, str]:
+    """The public fields of a dataclass or a named tuple with their types."""
+    if is_dataclass(one):
+        types = {field.name: field.type for field in fields(one)}
+    else:
+        hints = {name: hint for base in reversed(one.__mro__) for name, hint in class_hints(base).items()}
+        types = {name: hints.get(name, "") for name in getattr(one, "_fields", ())}
+    return {name: repr(Plain(hint)) for name, hint in types.items() if not name.startswith("_")}
+
+
+def class_hints(one: type) -> dict[str, Any]:
+    return {
+        name: getattr(hint, "__forward_arg__", hint)
+        for name, hint in vars(one).get("__annotations__", {}).items()
+    }
+
+
+def field_table(one: type) -> list[str]:
+    rows = [f"| `{name}` | {escape(f'`{hint}`')} |" for name, hint in fields_of(one).items()]
+    return ["| field | type |", "| --- | --- |", *rows, ""] if rows else []
+
+
+def parts_of_results(names: list[str]) -> list[type]:
+    """Dataclasses and named tuples that public functions, properties and fields give, and that are not public
+    themselves, by name."""
+    classes = result_classes()
+    open_types = [getattr(headatlas, name) for name in names]
+    parts: dict[str, type] = {}
+    while open_types:
+        for word in re.findall(r"[A-Za-z]\w*", " ".join(results_of(open_types.pop()))):
+            if word in classes and word not in names and word not in parts:
+                parts[word] = classes[word]
+                open_types.append(classes[word])
+    return [parts[name] for name in sorted(parts)]
+
+
+def results_of(one: Any) -> Iterator[str]:
+    """The types of what a function gives, or of the fields, properties and methods of a class."""
+    if inspect.isfunction(one):
+        yield str(one.__annotations__.get("return", ""))
+    elif inspect.isclass(one):
+        yield from fields_of(one).values()
+        for name, value in vars(one).items():
+            bare = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if not name.startswith("_") and inspect.isfunction(bare):
+                yield str(bare.__annotations__.get("return", ""))
+
+
+def result_classes() -> dict[str, type]:
+    """Public dataclasses and named tuples of the package, by name."""
+    classes: dict[str, type] = {}
+    for info in walk_packages(headatlas.__path__, "headatlas."):
+        if ".cli" in info.name or info.name.endswith("__main__"):
+            continue
+        for name, value in vars(import_module(info.name)).items():
+            is_part = inspect.isclass(value) and (is_dataclass(value) or hasattr(value, "_fields"))
+            if is_part and not name.startswith("_") and value.__module__ == info.name:
+                classes[name] = value
+    return classes
 
 
 def signature(one: Any) -> str:

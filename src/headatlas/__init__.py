@@ -33,21 +33,26 @@ from headatlas.core import (
 from headatlas.core.registry import lazy_exports
 
 if TYPE_CHECKING:
+    from headatlas import figure
     from headatlas.atlas import (
         Atlas,
         Comparison,
+        Contents,
         ContrastSeeds,
         Doubt,
         EffectSummary,
+        Finding,
         HeadCard,
         ImportSummary,
         Interval,
         RelationSummary,
+        Report,
         Stability,
         Summary,
         Validation,
         atlases_in,
         categories,
+        compare,
         compare_atlases,
         download_atlas,
         import_table,
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from headatlas.export import FORMATS, Exported, ExportRequest, export_model
     from headatlas.method import METHODS, GatingSettings, MetricBatch, relation_scores
     from headatlas.model import Model, SelfCheck, ValueOutput, gates, list_models, load_model
+    from headatlas.page import write_page
     from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
     from headatlas.run import (
         LocalExecutor,
@@ -80,6 +86,7 @@ __all__ = [
     "Atlas",
     "AtlasError",
     "Comparison",
+    "Contents",
     "ContrastRequest",
     "ContrastSeeds",
     "Doubt",
@@ -87,6 +94,7 @@ __all__ = [
     "ExportRequest",
     "Exported",
     "ExtensionError",
+    "Finding",
     "FitError",
     "GateError",
     "GatingSettings",
@@ -108,6 +116,7 @@ __all__ = [
     "Relation",
     "RelationSummary",
     "RelationsRequest",
+    "Report",
     "RequestError",
     "SelfCheck",
     "Stability",
@@ -124,11 +133,13 @@ __all__ = [
     "builtin_relations",
     "builtin_tasks",
     "categories",
+    "compare",
     "compare_atlases",
     "contrast_heads",
     "download_atlas",
     "execute",
     "export_model",
+    "figure",
     "gates",
     "import_table",
     "list_models",
@@ -145,6 +156,7 @@ __all__ = [
     "unpack_atlas",
     "upload_atlas",
     "validate_atlas",
+    "write_page",
     "write_table",
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headatlas import Head, HeadNameError, ModelSpec, UnknownNameError
-from headatlas.core import ranked
+from headatlas.core import head_list, ranked
 
 number = st.integers(0, 10_000)
 
@@ -126,3 +128,29 @@ def test_ties_by_lot_are_always_the_same_and_never_by_layer():
     assert sorted(by_lot) == ranked(np.zeros((6, 4)))
     values = np.arange(24.0).reshape(6, 4)
     assert ranked(values, ties="lot") == ranked(values)
+
+
+def test_a_head_is_a_named_tuple():
+    head = Head(5, 3)
+    layer, number = head
+    assert (layer, number) == (head.layer, head.head) == head == (5, 3)
+    assert {(5, 3): "induction"}[head] == "induction"
+    assert np.arange(80).reshape(8, 10)[head] == 53
+    assert (str(head), f"{head:>6}", repr(head)) == ("L5H3", "  L5H3", "Head(layer=5, head=3)")
+    assert type(head.layer) is int and type(Head(np.int64(5), np.int64(3)).layer) is int
+    assert pickle.loads(pickle.dumps(head)) == copy.deepcopy(head) == head
+    assert isinstance(head._replace(head=4), Head)
+
+
+def test_a_head_is_validated_however_it_is_made():
+    for make in (lambda: Head(0, -1), lambda: Head._make((-1, 0)), lambda: Head(1, 2)._replace(layer=-3)):
+        with pytest.raises(HeadNameError, match="both count from 0"):
+            make()
+    for layer, head in ((1.5, 0), ("5", 3)):
+        with pytest.raises(HeadNameError, match="both are whole numbers"):
+            Head(layer, head)
+
+
+@pytest.mark.parametrize("heads", ["L5H3", (5, 3), Head(5, 3), ["L5H3"], [(5, 3)], (Head(5, 3),)])
+def test_one_head_or_several(heads):
+    assert [Head.parse(name) for name in head_list(heads)] == [Head(5, 3)]

@@ -121,13 +121,13 @@ def test_numbers_and_names_stand_at_the_outer_edges_only(any_atlas):
 @pytest.mark.parametrize("palette", ["paper", "safe"])
 def test_holes_are_open_to_a_hatched_ground(any_atlas, palette):
     atlas = any_atlas(6, 4, holes=(1, 2))
-    figure = plot_agreement(atlas, colours=palette)
+    figure = plot_agreement(atlas, palette=palette)
     for ax in panels(figure):
         alpha = ax.images[0].get_array()[..., 3]
         np.testing.assert_array_equal(alpha, np.isnan(atlas.always("math")["facilitation"]).values == 0)
         assert ax.patch.get_hatch() and min(ax.patch.get_facecolor()[:3]) > 0.8
     assert "no head" in [text.get_text() for text in figure.texts]
-    whole = plot_agreement(any_atlas(6, 4), colours=palette)
+    whole = plot_agreement(any_atlas(6, 4), palette=palette)
     assert "no head" not in [text.get_text() for text in whole.texts]
     assert not panels(whole)[0].patch.get_hatch()
 
@@ -177,7 +177,7 @@ def test_wrong_requests_are_answered_in_a_sentence(hand_made, from_gates):
     with pytest.raises(UnknownNameError, match="'maths'; did you mean 'math'"):
         plot_agreement(hand_made, ["maths"])
     with pytest.raises(UnknownNameError, match="no set of colours named 'save'; did you mean 'safe'"):
-        plot_agreement(hand_made, colours="save")
+        plot_agreement(hand_made, palette="save")
     with pytest.raises(RequestError, match="no task to draw"):
         plot_agreement(hand_made, [])
     with pytest.raises(RequestError, match="1 inches wide"):

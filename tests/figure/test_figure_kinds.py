@@ -56,7 +56,7 @@ def test_a_heat_map_has_holes(any_atlas):
 
 
 def test_several_tasks_share_one_bar(any_atlas):
-    figure = plot_scores(any_atlas(5, 3, 4), score="remove", colours="safe")
+    figure = plot_scores(any_atlas(5, 3, 4), score="remove", palette="safe")
     *panels, bar = figure.axes
     assert [header(ax).split()[0].split("\n")[0] for ax in panels] == ["Math", "Syntax", "Aba", "Paper/math"]
     assert bar.get_gid() == "bar" and bar.get_ylabel() == "Gate G−"
@@ -147,7 +147,7 @@ def test_steep_distributions_are_drawn_on_a_log_scale(from_gates):
 
 def test_a_profile_is_the_mean_over_heads(any_atlas):
     atlas = any_atlas(6, 4, 2, seeds=3, holes=(2,))
-    figure = plot_layer_profile(atlas, colours="safe")
+    figure = plot_layer_profile(atlas, palette="safe")
     assert [header(ax) for ax in figure.axes] == ["Math", "Syntax"]
     assert len({ax.get_ylim() for ax in figure.axes}) == 1
     (line,) = [line for line in figure.axes[1].lines if line.get_gid() == "interference"]
@@ -161,7 +161,7 @@ def test_a_profile_is_the_mean_over_heads(any_atlas):
 
 
 GIVEN = {
-    "tasks": ["math"], "score": "irrelevance", "over": "any", "label": "(c)", "colours": "safe",
+    "tasks": ["math"], "score": "irrelevance", "over": "any", "label": "(c)", "palette": "safe",
     "heads": ["L1H1"], "relations": ["plural"], "direction": "suppress", "threshold": 0.4,
     "dynamic": "forced",
 }  # fmt: skip

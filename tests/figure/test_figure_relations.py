@@ -158,7 +158,7 @@ def test_the_legend_counts_the_heads_of_the_first_panel(by_hand, any_atlas):
 def test_holes_are_open_to_a_hatched_ground(from_scores, palette):
     values = np.zeros((2, 3, 2))
     values[:, 1], values[:, 2, 1] = np.nan, np.nan  # a layer without heads, and one with a single head
-    figure = plot_categories(from_scores({"copying": values}, heads=(2, 0, 1)), colours=palette)
+    figure = plot_categories(from_scores({"copying": values}, heads=(2, 0, 1)), palette=palette)
     gray = to_rgb(PALETTES[palette].unclassified)
     for ax in figure.axes:
         assert show_the_same(cells(ax), [[gray, HOLE, gray], [gray, HOLE, HOLE]])
@@ -228,7 +228,7 @@ def test_the_legend_takes_a_free_place_that_is_large_enough(any_atlas):
 
 def test_a_map_per_relation_in_the_order_asked_for(any_atlas):
     atlas = any_atlas(5, 3)
-    figure = plot_relations(atlas, ["plural", "copying"], direction="suppress", colours="safe")
+    figure = plot_relations(atlas, ["plural", "copying"], direction="suppress", palette="safe")
     *panels, bar = figure.axes
     assert [header(ax) for ax in panels] == ["Plural (n = 100)", "Copying (n = 100)"]
     scores = atlas.relation_scores().sel(direction="suppress")
@@ -360,7 +360,7 @@ def test_wrong_requests_are_answered_in_a_sentence(by_hand, in_texts, from_score
         ):
             plot(Atlas(by_hand.spec, [], []))
         with pytest.raises(UnknownNameError, match="did you mean 'safe'"):
-            plot(in_texts, colours="save")
+            plot(in_texts, palette="save")
     with pytest.raises(AtlasError, match=r"no relation scores from texts .attending.; .* with --dynamic"):
         plot_dynamic(by_hand)
     with pytest.raises(

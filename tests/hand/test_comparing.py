@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from dataclasses import replace
 from io import StringIO
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from matplotlib.text import Text
 from rich.console import Console
 from scipy import stats
 
-from headatlas import AtlasError, RequestError, UnknownNameError
+from headatlas import AtlasError, HeadatlasWarning, RequestError, UnknownNameError, compare
 from headatlas.atlas import BINS, compare_atlases, shared_tasks
 from headatlas.atlas.comparison import depth_profile
 from headatlas.cli.compare import _show as show_comparison
@@ -294,3 +297,68 @@ def test_other_ranges_shapes_and_imports_begin_at_other_gates():
     imported = with_run(roles_atlas(range(2)), task_facts={"imported_from": "t.csv"})
     assert compare_atlases(one, imported, "sums").shared == ()
     assert compare_atlases(one, random_atlas(2, shape=(5, 5)), "sums").shared == ()
+
+
+def fitted(seed, *, dtype="float32", updates=8, objective="bounded", **given):
+    stages = {stage: {"updates": updates} for stage in ("free", "pressed")}
+    settings = {
+        "given": given,
+        "resolved": {"objective": objective, **stages},
+        "decides": {"dtype": dtype},
+    }
+    atlas = random_atlas(seed)
+    atlas.runs["gating", "sums"] = replace(atlas.runs["gating", "sums"], settings=settings)
+    return atlas
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"dtype": "bfloat16"}, "dtype float32 and bfloat16"),
+        ({"updates": 16}, "updates 8+8 and 16+16"),
+        ({"objective": "plain"}, "objective bounded and plain"),
+        ({"preset": "paper"}, "preset quick and paper"),
+    ],
+)
+def test_fits_that_were_made_differently_are_compared_with_a_warning(changed, words):
+    with pytest.warns(HeadatlasWarning, match="not fitted alike: " + re.escape(words)):
+        comparison = compare(fitted(1), fitted(2, **changed))
+    assert comparison.differences == (words,) and f"not fitted alike: {words}" in comparison.lines()
+    assert words in comparison.to_json()["differences"]
+
+
+def test_fits_that_were_made_alike_are_compared_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compare(fitted(1), fitted(2, preset="quick")).differences == ()
+        assert compare(random_atlas(1), fitted(2)).differences == ()  # nothing is known of the first
+
+
+def test_folders_and_tasks_are_compared(tmp_path):
+    one, other = random_atlas(1, tasks=("sums", "words")), random_atlas(2, tasks=("sums", "words"))
+    one.save(tmp_path / "one")
+    expected = compare_atlases(one, other, "sums")
+    assert compare(tmp_path / "one", other, "sums") == expected
+    assert compare(one, other, task=("sums", "words")) == compare_atlases(one, other, "sums", "words")
+    within = compare(str(tmp_path / "one"), tmp_path / "one", ("sums", "words"))
+    assert within.tasks == ("sums", "words") and within.between is not None
+    with pytest.raises(RequestError, match="both atlases have sums, words; choose one with task="):
+        compare(one, other)
+
+
+def test_a_comparison_shows_itself():
+    one, other = random_atlas(1), random_atlas(2)
+    comparison = compare(one, other)
+    shown = repr(comparison)
+    assert shown.startswith("<Comparison\n  made up, sums and made up, sums\n")
+    assert f"{comparison.correlation['facilitation'].mean:+.2f}" in shown
+    assert f"  the same role: {100 * comparison.same:.0f} % of the heads" in shown
+    assert shown.endswith(f"  verdict: {comparison.verdict}>") and max(map(len, shown.split("\n"))) < 300
+    page = ElementTree.fromstring(f"<div>{comparison._repr_html_()}</div>")
+    cells = [cell.text for cell in page.findall(".//td") if cell.text.isdecimal()]
+    assert sum(map(int, cells)) == sum(comparison.roles.values())
+    assert comparison.verdict in "".join(page.itertext())
+    other.spec = replace(other.spec, name="<b>")
+    assert "&lt;b&gt;" in compare(one, other)._repr_html_()
+    deep = random_atlas(3, shape=(6, 3))
+    assert "of profiles over depth" in repr(compare(one, deep)) and compare(one, deep)._repr_html_()

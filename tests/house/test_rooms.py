@@ -32,10 +32,13 @@ MAY_IMPORT = {
     "cli": {"core", "figure", "page"},  # and the public names of the package
 }
 #: imports against that order, inside functions: what an atlas and a card show in a notebook, and the aliases
-#: and units of methods
+#: imports against that order, inside functions: what a notebook shows of an atlas, a card and a comparison,
+#: the figures of `atlas.plot`, and the aliases and units of methods
 UPWARD = {
     "atlas/atlas.py": "headatlas.page.notebook",
     "atlas/head_card.py": "headatlas.page.notebook",
+    "atlas/comparison.py": "headatlas.page.notebook",
+    "atlas/plots.py": "headatlas.figure",
     "atlas/method_names.py": "headatlas.method.method",
 }
 #: rooms in which torch and what brings torch with it may not be imported

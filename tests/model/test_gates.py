@@ -165,6 +165,19 @@ def test_gating_twice_is_refused(llama):
     assert state(llama) == before
 
 
+@pytest.mark.parametrize("name", ["L1H2", (1, 2), Head(1, 2), ["L1H2"]])
+def test_a_head_is_named_in_every_spelling(llama, name):
+    text = IDS[:1]
+    expected = torch.ones(llama.spec.shape)
+    expected[1, 2] = 0
+    with llama.gates(expected):
+        wanted = llama(text)
+    with llama.gates(name):
+        assert torch.equal(llama(text), wanted)
+    assert torch.equal(llama.value_weight("L1H2"), llama.value_weight(1, 2))
+    assert torch.equal(llama.output_weight((1, 2)), llama.value_output("L1H2").output)
+
+
 def test_two_handles_on_one_model_do_not_gate_over_each_other(llama):
     other = load_model(llama.hf, check=False)
     before = state(llama)

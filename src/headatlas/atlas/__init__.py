@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from headatlas.atlas.agreement import Summary
     from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
     from headatlas.atlas.category import categories, category_words
-    from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
+    from headatlas.atlas.comparison import BINS, Comparison, compare, compare_atlases, shared_tasks
+    from headatlas.atlas.contents import Contents
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
         EffectSummary,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         seed_blocks_text,
         validation_doubts,
     )
+    from headatlas.atlas.folder import atlas_folder
     from headatlas.atlas.head_card import HeadCard
     from headatlas.atlas.import_summary import ImportSummary, summarize_import
     from headatlas.atlas.imported import (
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from headatlas.atlas.merge import gathering, put_in_order
     from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_path
     from headatlas.atlas.relation_summary import RelationSummary
+    from headatlas.atlas.report import Report
     from headatlas.atlas.roles import SCORES
     from headatlas.atlas.share import download_atlas, pack_atlas, unpack_atlas, upload_atlas
     from headatlas.atlas.stability import Stability, by_seeds
@@ -63,6 +66,7 @@ __all__ = [
     "TOPICS",
     "Atlas",
     "Comparison",
+    "Contents",
     "ContrastSeeds",
     "ContrastSummary",
     "Doubt",
@@ -75,18 +79,21 @@ __all__ = [
     "Interval",
     "ItemEffects",
     "RelationSummary",
+    "Report",
     "Run",
     "ScoreMap",
     "Stability",
     "Store",
     "Summary",
     "Validation",
+    "atlas_folder",
     "atlases_in",
     "by_seeds",
     "categories",
     "category_words",
     "chance_doubt",
     "clustered_error",
+    "compare",
     "compare_atlases",
     "contrast_doubts",
     "contrasts_of",

@@ -11,14 +11,19 @@ import numpy as np
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.category import categories, in_order
+from headatlas.atlas.combine import merge_notes, merge_records, merge_runs
+from headatlas.atlas.contents import Contents, contents_of
 from headatlas.atlas.contrasts import ContrastSeeds, contrast_by_seed, contrasts_of
 from headatlas.atlas.effect_summary import EffectSummary, completeness_error, pool_effects, summarize_effects
 from headatlas.atlas.finding import Finding, find
 from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
+from headatlas.atlas.folder import save_atlas
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
+from headatlas.atlas.head_table import head_table
 from headatlas.atlas.imported import uneven_heads
 from headatlas.atlas.method_names import method_named
-from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
+from headatlas.atlas.plots import Plots
+from headatlas.atlas.record import EffectMap, Fit, Record, Run, ScoreMap
 from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
 from headatlas.atlas.report import Report, report_of
 from headatlas.atlas.roles import ROLE_WORDS, role_scores, roles_of
@@ -36,9 +41,9 @@ from headatlas.core import (
     Head,
     HeadatlasError,
     ModelSpec,
+    RequestError,
     UnknownNameError,
     in_method_order,
-    plural,
     require_share,
 )
 from headatlas.core.lazy import pd, xr
@@ -84,15 +89,58 @@ class Atlas:
             methods.sort(key=lambda method: method != "gating")
 
     def __repr__(self) -> str:
-        parts = [", ".join(self.tasks) or "no task"]
-        parts += [plural(len(self.relations), "relation")] if self.relations else []
-        parts += [f"imported: {', '.join(self.imported)}"] if self.imported else []
-        return f"<Atlas of {self.spec.name}: {', '.join(parts)}>"
+        return f"<Atlas of {self.spec.name}: {self.contents}>"
 
     def _repr_html_(self) -> str:
         from headatlas.page.notebook import atlas_html
 
         return atlas_html(self)
+
+    @property
+    def contents(self) -> Contents:
+        """All that the atlas holds: gated tasks, effects, contrasts, relations, imported scores."""
+        return contents_of(self)
+
+    @property
+    def contrasts(self) -> list[str]:
+        """Contrasts with at least one finished seed."""
+        return contrasts_of(self)
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of the atlas: `atlas.plot.agreement("math")`. `dir(atlas.plot)` lists the kinds."""
+        return Plots(self)
+
+    def records(self) -> Iterator[Record]:
+        """All results, one by one: fits, effects and relation scores."""
+        for fits in self._fits.values():
+            yield from (fits[key] for key in sorted(fits))
+        for effects in self._effects.values():
+            yield from (effects[seed] for seed in sorted(effects))
+        yield from self._scores.values()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the atlas into a new folder, which `open_atlas` reads, and return its path. An existing
+        folder is refused."""
+        return save_atlas(self, folder)
+
+    def merge(self, other: Atlas | str | Path) -> Atlas:
+        """A new atlas with the results of both, which must be of the same weights.
+
+        Where one method mapped the same task in both with the same settings, seeds are joined; with other
+        settings they are refused. What both have is taken from this atlas.
+        """
+        other = require_atlas(other)
+        runs = merge_runs(self, other)
+        records = merge_records(self, other, runs)
+        return Atlas(
+            self.spec,
+            runs,
+            [record for record in records if isinstance(record, Fit)],
+            scores=[record for record in records if isinstance(record, ScoreMap)],
+            effects=[record for record in records if isinstance(record, EffectMap)],
+            notes=merge_notes(self.notes, other.notes),
+        )
 
     @property
     def tasks(self) -> list[str]:
@@ -115,8 +163,9 @@ class Atlas:
         return chosen
 
     def _gates_by(self, task: str, method: str | None) -> str:
-        """The method, by default the one whose gates are those of the task."""
-        return method or next(iter(self.fitted_methods(task)), "gating")
+        """The method, by default the one whose gates are those of the task; "contrast" for a contrast."""
+        is_contrast = ("contrast", task) in self.runs and ("gating", task) not in self.runs
+        return method or next(iter(self.fitted_methods(task)), "contrast" if is_contrast else "gating")
 
     def seeds(self, task: str, method: str | None = None) -> list[int]:
         """Seeds of which all fits are finished."""
@@ -150,13 +199,25 @@ class Atlas:
             raise UnknownNameError(f"task in this atlas ({chosen})", task, known)
         return chosen
 
-    def gates(self, task: str, method: str | None = None) -> xr.DataArray:
-        """[seed, fit, layer, head] of the seeds that are finished."""
+    def gates(self, task: str | None = None, method: str | None = None) -> xr.DataArray:
+        """[seed, fit, layer, head] of the seeds that are finished, of a task or a contrast. Without `task`,
+        of the only one."""
+        if task is None:
+            names = self.contrasts if method == "contrast" else self.tasks or self.contrasts
+            task = self._only(names, "task or contrast with gates", "headatlas.map_heads fits some")
         method = self._require(task, method)
         seeds = self._finished_seeds(task, method)
         fits = [fit for fit in FITS if (seeds[0], fit) in self._fits[method, task]]
         values = np.stack([[self._fits[method, task][seed, fit].gates for fit in fits] for seed in seeds])
         return self._labelled(values, seed=seeds, fit=fits).rename("gate").assign_attrs(task=task)
+
+    def _only(self, names: Sequence[str], what: str, repair: str) -> str:
+        """The only name, for a caller that gives none."""
+        if not names:
+            raise RequestError(f"this atlas has no {what}; {repair}.")
+        if len(names) > 1:
+            raise RequestError(f"this atlas has {len(names)}: {', '.join(names)}; name one {what}.")
+        return names[0]
 
     def _finished_seeds(self, task: str, method: str) -> list[int]:
         self._require(task, method)
@@ -168,6 +229,13 @@ class Atlas:
         layers, heads = self.spec.shape
         coords = {**axes, "layer": np.arange(layers), "head": np.arange(heads)}
         return xr.DataArray(values, dims=list(coords), coords=coords)
+
+    def _head_names(self) -> xr.DataArray:
+        """[layer, head]: "L5H3"; empty where the model has no head."""
+        names = np.full(self.spec.shape, "", dtype=object)
+        for head in self.spec:
+            names[head] = str(head)
+        return self._labelled(names.astype(str))
 
     def trajectory(self, task: str, fit: str, method: str | None = None) -> xr.DataArray:
         """[seed, update, layer, head]: the gates on their way, at the updates that were kept."""
@@ -201,16 +269,35 @@ class Atlas:
             if method not in self.fitted_methods(task)
         ]
 
-    def effects(self, task: str, method: str) -> xr.Dataset:
+    def effects(self, task: str | None = None, method: str | None = None) -> xr.Dataset:
         """`effect` and `error` [seed, layer, head] by a method that measures effects: above zero the head
-        helps."""
+        helps. The coordinate `name` holds the names of heads. Without `task` or `method`, the only one."""
+        task, method = self._only_effects(task, method)
         maps = self._maps(task, method)
         seeds = [one.seed for one in maps]
         parts = {
             "effect": np.stack([one.values for one in maps]),
             "error": np.stack([one.errors for one in maps]),
         }
-        return xr.Dataset({name: self._labelled(part, seed=seeds) for name, part in parts.items()})
+        effects = xr.Dataset({name: self._labelled(part, seed=seeds) for name, part in parts.items()})
+        return effects.assign_coords(name=self._head_names())
+
+    def _only_effects(self, task: str | None, method: str | None) -> tuple[str, str]:
+        """The task and the method of effects, of which either may be left out where there is only one."""
+        if task is not None and method is not None:
+            return task, method
+        pairs = self.effect_maps
+        if task is None:
+            named = None if method is None else self._method_named(method)
+            tasks = dict.fromkeys(name for name, kind in pairs if named in (None, kind))
+            repair = "headatlas.map_heads(…, method='ablate-mean') measures them"
+            task = self._only(list(tasks), "task with effects", repair)
+        elif task not in {name for name, _ in pairs}:
+            raise UnknownNameError("task with effects in this atlas", task, {name for name, _ in pairs})
+        methods = [kind for name, kind in pairs if name == task]
+        if method is None and len(methods) > 1:
+            raise RequestError(f"{task!r} was measured by {', '.join(methods)}; choose one with method=….")
+        return task, method or methods[0]
 
     @property
     def imported(self) -> list[str]:
@@ -290,10 +377,21 @@ class Atlas:
         """direction -> category (or "2 categories", …) -> how many heads."""
         return count_categories(self)
 
-    def scores(self, task: str, method: str | None = None) -> xr.Dataset:
+    def scores(self, task: str | None = None, method: str | None = None) -> xr.Dataset:
         """Facilitation, interference, irrelevance: [seed, layer, head]. `method` "retest-a" or "retest-b":
-        from fits on one half of the items."""
-        return role_scores(self.gates(task, method))
+        from fits on one half of the items.
+
+        Without `task`, those of all gated tasks: [task, seed, layer, head]; NaN for a seed that a task lacks.
+        The coordinate `name` holds the names of heads.
+        """
+        if task is not None:
+            return role_scores(self.gates(task, method)).assign_coords(name=self._head_names())
+        names = [name for name in self.tasks if method is None or self.seeds(name, method)]
+        if not names:
+            raise RequestError("this atlas has no gated task; headatlas.map_heads gates some.")
+        parts = [role_scores(self.gates(name, method)).drop_attrs() for name in names]
+        scores = xr.concat(parts, dim=xr.DataArray(names, dims="task", name="task"), join="outer")
+        return scores.assign_coords(name=self._head_names())
 
     def roles(self, task: str, threshold: float = THRESHOLD) -> xr.DataArray:
         """[seed, layer, head]: facilitating, interfering, irrelevant, anomaly, unclear."""
@@ -485,6 +583,16 @@ class Atlas:
     def cards(self, labeller: Labeller = plain_label) -> Iterator[HeadCard]:
         """The cards of all heads."""
         return cards_of(self, self.spec, labeller)
+
+    def to_dataframe(self, level: str = "head", threshold: float = THRESHOLD) -> pd.DataFrame:
+        """A row per task and head, or with `level="seed"` per task, seed and head.
+
+        Columns: task, seed, layer, head, name, facilitation, interference, irrelevance, role, and for each
+        method that measured effects effect_METHOD and its standard error stderr_METHOD. With level "head",
+        scores are means over seeds, the role is that of the means, and effects are pooled over items. What
+        was not measured is missing.
+        """
+        return head_table(self, level, require_share("threshold", threshold))
 
     def to_table(self) -> pd.DataFrame:
         """Tidy: one line per method, task, seed, fit and head, and per relation, direction and head; also of

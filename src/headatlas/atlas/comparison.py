@@ -10,15 +10,17 @@ shapes).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, count, permutations, product
 from math import comb, factorial, prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headatlas.atlas.atlas import Atlas
+from headatlas.atlas.atlas import Atlas, require_atlas
 from headatlas.atlas.finding import plural
 from headatlas.atlas.finding.doubts import LEAST_SEEDS
 from headatlas.atlas.interval import Interval
@@ -34,13 +36,22 @@ from headatlas.atlas.statistics import (
     shuffled_correlation,
     tail_p,
 )
-from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked, require_share
+from headatlas.core import (
+    THRESHOLD,
+    AtlasError,
+    HeadatlasWarning,
+    RequestError,
+    UnknownNameError,
+    ranked,
+    require_share,
+)
 from headatlas.core.lazy import xr
 
 __all__ = [
     "BINS",
     "Comparison",
     "SeedAgreement",
+    "compare",
     "compare_atlases",
     "correlation_by_depth",
     "correlation_by_heads",
@@ -52,10 +63,12 @@ __all__ = [
 BINS = 10
 #: heads of which it is said how much they changed
 _NAMED = 10
+#: changes of roles, and of heads, that the text names
+_SHOWN = 5
 _COMPARED = tuple(SCORES.values())[:2]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """One task in one atlas beside one in another.
 
@@ -67,7 +80,8 @@ class Comparison:
     `between` that of pairs of different seeds of both. `verdict` says whether the two differ more than two
     seeds do, and `verdict_p` is the p of that (None if there are too few seeds). `shared` says what the two
     have in common, so that they are not independent; `perhaps_shared` what they may have in common. `changed`
-    are the heads whose importance differs most: (head, here, there).
+    are the heads whose importance differs most: (head, here, there). `differences` name the dtype, updates,
+    objective and preset of the two fits where these differ: "dtype bfloat16 and float32".
     """
 
     names: tuple[str, str]
@@ -87,6 +101,50 @@ class Comparison:
     verdict_p: float | None = None
     shared: tuple[str, ...] = ()
     perhaps_shared: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The comparison in sentences, the verdict last."""
+        return [*self._correlation_lines(), *self._role_lines(), f"verdict: {self.verdict}"]
+
+    def _correlation_lines(self) -> list[str]:
+        first, second = (f"{name}, {task}" for name, task in zip(self.names, self.tasks, strict=True))
+        lines = [f"{first} and {second}"]
+        lines += [f"not fitted alike: {text}" for text in self.differences]
+        lines += [f"not independent: {text}" for text in self.shared]
+        lines += [f"perhaps not independent: {text}" for text in self.perhaps_shared]
+        over = "heads" if self.by_heads else "profiles over depth"
+        for score, interval in self.correlation.items():
+            if interval is None:
+                lines.append(f"{score}: the same everywhere in one of the two")
+                continue
+            p = "" if self.p[score] is None else f", p {self.p[score]:.2g}"
+            correlation = f"{interval.mean:+.2f}{interval.brackets('+.2f')}"
+            lines.append(f"{score}: rank correlation {correlation} of {over}{p} ({self.test})")
+        return lines
+
+    def _role_lines(self) -> list[str]:
+        if self.roles is None or self.same is None:
+            return []
+        lines = [f"the same role: {100 * self.same:.0f} % of the heads, by the mean over seeds"]
+        changes = {roles: heads for roles, heads in self.roles.items() if roles[0] != roles[1]}
+        most = sorted(changes.items(), key=lambda change: -change[1])[:_SHOWN]
+        if most:
+            listed = ", ".join(f"{heads} {here} → {there}" for (here, there), heads in most)
+            lines.append(f"changed roles: {listed}")
+        changed = [entry for entry in self.changed[:_SHOWN] if entry[1] != entry[2]]
+        if changed:
+            listed = ", ".join(f"{head} ({here:+.2f} → {there:+.2f})" for head, here, there in changed)
+            lines.append(f"changed most: {listed}")
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join(["<Comparison", *(f"  {line}" for line in self.lines())]) + ">"
+
+    def _repr_html_(self) -> str:
+        from headatlas.page.notebook import comparison_html
+
+        return comparison_html(self)
 
     def to_json(self) -> dict[str, Any]:
         found = asdict(self)
@@ -121,6 +179,36 @@ def shared_tasks(one: Atlas, other: Atlas, tasks: Sequence[str] = ()) -> list[tu
             "other's."
         )
     return found
+
+
+def compare(
+    one: Atlas | str | Path,
+    other: Atlas | str | Path,
+    task: str | tuple[str, str] | None = None,
+    *,
+    threshold: float = THRESHOLD,
+) -> Comparison:
+    """Compare a gated task of two atlases, or two tasks of one atlas: `task=("sums", "words")`.
+
+    Without `task`, the only one that both have. Warns if the two were not fitted alike: other dtype, updates,
+    objective or preset.
+    """
+    one, other = require_atlas(one), require_atlas(other)
+    is_same_folder = one.path is not None and one.path == other.path
+    other = one if is_same_folder else other
+    pairs = shared_tasks(one, other, () if task is None else [task] if isinstance(task, str) else list(task))
+    if len(pairs) > 1:
+        names = ", ".join(name for name, _ in pairs)
+        raise RequestError(f"both atlases have {names}; choose one with task=….")
+    comparison = compare_atlases(one, other, *pairs[0], threshold)
+    if comparison.differences:
+        warnings.warn(
+            f"the two were not fitted alike: {'; '.join(comparison.differences)}; heads may differ for that "
+            "reason alone.",
+            HeadatlasWarning,
+            stacklevel=2,
+        )
+    return comparison
 
 
 def compare_atlases(
@@ -159,6 +247,7 @@ def compare_atlases(
         return Comparison(
             names, tasks, False, correlation, p, None, None, None, None, [], profiles, None, test, verdict,
             shared=shared, perhaps_shared=perhaps_shared,
+            differences=_differences(one.run(task), other.run(there)),
         )  # fmt: skip
     roles = [roles_of(mean, threshold).values for mean in means]
     counted: dict[tuple[str, str], int] = {}
@@ -193,6 +282,7 @@ def compare_atlases(
         verdict_p=agreement.p,
         shared=shared,
         perhaps_shared=perhaps_shared,
+        differences=_differences(one.run(task), other.run(there)),
     )
 
 
@@ -375,6 +465,26 @@ def _with_one_seed(counts: Sequence[int]) -> str:
     """Which of the two has one seed; empty if neither has."""
     alone = [f"the {which}" for which, number in zip(("first", "second"), counts, strict=True) if number == 1]
     return f"{' and '.join(alone)} {'has' if len(alone) == 1 else 'have'} one seed" if alone else ""
+
+
+def _differences(first: Run, second: Run) -> tuple[str, ...]:
+    """How two fits were made differently, as far as both say so."""
+    facts = [_fit_settings(run) for run in (first, second)]
+    return tuple(
+        f"{name} {here} and {there}"
+        for name, here in facts[0].items()
+        if (there := facts[1].get(name)) is not None and here != there
+    )
+
+
+def _fit_settings(run: Run) -> dict[str, str]:
+    """The dtype, updates, objective and preset of a fit, without those that its run does not name."""
+    resolved: Mapping[str, Any] = run.settings.get("resolved", {})
+    settings = {"dtype": run.decides.get("dtype"), "objective": resolved.get("objective")}
+    if "free" in resolved and "pressed" in resolved:
+        settings["updates"] = "+".join(str(resolved[stage].get("updates")) for stage in ("free", "pressed"))
+        settings["preset"] = run.settings.get("given", {}).get("preset") or "quick"
+    return {name: str(value) for name, value in settings.items() if value is not None}
 
 
 def _shared(one: Atlas, other: Atlas, task: str, there: str) -> tuple[str, ...]:

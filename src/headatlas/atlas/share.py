@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headatlas.atlas.atlas import open_atlas
+from headatlas.atlas.atlas import Atlas, open_atlas
+from headatlas.atlas.folder import atlas_folder
 from headatlas.atlas.store import ATLAS, RESULTS, changed_words, is_result, is_sound_file, result_files
 from headatlas.core import (
     AtlasError,
@@ -42,9 +43,13 @@ _LARGE, _DENSEST = 2**20, 1 / 100
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def pack_atlas(folder: str | Path, file: str | Path) -> Path:
+def pack_atlas(atlas: Atlas | str | Path, file: str | Path) -> Path:
     """All results of an atlas in one zip file; work in progress stays."""
-    root, target = Path(folder), Path(file)
+    with atlas_folder(atlas) as folder:
+        return _pack(folder, Path(file))
+
+
+def _pack(root: Path, target: Path) -> Path:
     open_atlas(root)
     if target.exists():
         raise RequestError(f"{target} is there already; choose another --out.")
@@ -116,13 +121,19 @@ def unpack_atlas(file: str | Path, folder: str | Path) -> Path:
         raise AtlasError(f"{source} cannot be read: {error.strerror or error}.") from None
 
 
-def upload_atlas(folder: str | Path, repo: str, *, private: bool = True, revision: str | None = None) -> str:
+def upload_atlas(
+    atlas: Atlas | str | Path, repo: str, *, private: bool = True, revision: str | None = None
+) -> str:
     """Put an atlas on the hub as a dataset, private unless said otherwise; gives its address. Of an atlas
     that is there nothing is left."""
+    with atlas_folder(atlas) as folder:
+        return _upload(folder, repo, private, revision)
+
+
+def _upload(root: Path, repo: str, private: bool, revision: str | None) -> str:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HFValidationError
 
-    root = Path(folder)
     open_atlas(root)
     files = list(result_files(root))  # no links
     hub = HfApi(library_name="headatlas")

@@ -83,6 +83,8 @@ def _show(console: Console, found: Comparison) -> None:
         console.print(f"[yellow]not independent:[/] {escape(note)}")
     for note in found.perhaps_shared:
         console.print(f"[yellow]perhaps not independent:[/] {escape(note)}")
+    for note in found.differences:
+        console.print(f"[yellow]not fitted alike:[/] {escape(note)}")
     over = "over heads" if found.by_heads else "of the profiles over depth (the models have different shapes)"
     for score, interval in found.correlation.items():
         if interval is None:

@@ -58,7 +58,11 @@ def figures(as_json: AsJson = False) -> None:
     from headatlas.figure import FIGURES
 
     rows = [
-        {"name": kind.name, "options": sorted(kind.options), "about": kind.summary}
+        {
+            "name": kind.name,
+            "options": sorted("colours" if option == "palette" else option for option in kind.options),
+            "about": kind.summary,
+        }
         for kind in FIGURES.values()
     ]
     _list(rows, ("name", "about"), as_json, "headatlas plot DIR --kind NAME draws one of them.")

@@ -14,7 +14,7 @@ from headatlas.core import IMPLEMENTS
 __all__ = ["PlotCommand", "plot"]
 
 #: option of a figure -> flag, where it is another word
-_FLAGS = {"tasks": "task", "heads": "head", "relations": "relation"}
+_FLAGS = {"tasks": "task", "heads": "head", "relations": "relation", "palette": "colours"}
 
 
 class PlotCommand(TyperCommand):
@@ -89,7 +89,7 @@ def plot(
         "direction": direction,
         "threshold": threshold,
         "label": label,
-        "colours": colours,
+        "palette": colours,
     }
     options = {name: value for name, value in given.items() if value not in (None, [])}
     for name in options:

@@ -17,7 +17,7 @@ from headatlas.core.errors import (
     UnknownNameError,
 )
 from headatlas.core.files import slug, staged_folder, write_whole, writing
-from headatlas.core.head import Head, ranked
+from headatlas.core.head import Head, head_list, ranked
 from headatlas.core.identity import difference, identity_of
 from headatlas.core.local_paths import is_local_path, without_local_paths
 from headatlas.core.methods import (
@@ -104,6 +104,7 @@ __all__ = [
     "difference",
     "escape_unprintable",
     "first_line",
+    "head_list",
     "identity_of",
     "in_method_order",
     "is_local_path",

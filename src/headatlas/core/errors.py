@@ -43,7 +43,7 @@ __all__ = [
 
 
 class HeadatlasWarning(UserWarning):
-    """A result is less than the user may expect: the reason, and the repair."""
+    """A result that needs a second look."""
 
 
 class HeadatlasError(Exception):

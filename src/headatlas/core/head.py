@@ -8,17 +8,16 @@ slice of the output projection.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, SupportsIndex
 
 from headatlas.core.errors import HeadNameError
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Head", "ranked"]
+__all__ = ["Head", "head_list", "ranked"]
 
 _SPELLINGS = (
     re.compile(r"L(\d+)H(\d+)", re.IGNORECASE),
@@ -28,19 +27,37 @@ _SPELLINGS = (
 )
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Head:
-    """Query head `head` of layer `layer`, printed as `L5H3`."""
-
+class _Pair(NamedTuple):
     layer: int
     head: int
 
-    def __post_init__(self) -> None:
-        if self.layer < 0 or self.head < 0:
-            raise HeadNameError(f"no head at layer {self.layer}, head {self.head}: both count from 0.")
+
+class Head(_Pair):
+    """Query head `head` of layer `layer`, printed as `L5H3`. A named tuple: it equals `(5, 3)`, and
+    `array[Head(5, 3)]` is its cell in an array [layer, head]."""
+
+    __slots__ = ()
+
+    def __new__(cls, layer: SupportsIndex, head: SupportsIndex) -> Self:
+        try:
+            pair = super().__new__(cls, index(layer), index(head))
+        except TypeError:
+            raise HeadNameError(
+                f"no head at layer {layer!r}, head {head!r}: both are whole numbers."
+            ) from None
+        if min(pair) < 0:
+            raise HeadNameError(f"no head at layer {layer}, head {head}: both count from 0.")
+        return pair
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override]
+        return cls(*iterable)
 
     def __str__(self) -> str:
         return f"L{self.layer}H{self.head}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     @classmethod
     def parse(cls, name: str | Sequence[int] | Head) -> Head:
@@ -54,6 +71,15 @@ class Head:
         elif isinstance(name, Sequence) and len(name) == 2 and all(hasattr(n, "__index__") for n in name):
             return cls(index(name[0]), index(name[1]))  # type: ignore[arg-type]
         raise HeadNameError(f"{name!r} names no head; write it like 'L5H3', '5.3', 'a5.h3' or (5, 3).")
+
+
+def head_list(heads: str | Sequence[int] | Head | Iterable[Any]) -> list[Any]:
+    """One head, `"L5H3"`, `(5, 3)` or a `Head`, or several, as a list of names."""
+    if isinstance(heads, str):
+        return [heads]
+    names = list(heads)
+    is_pair = isinstance(heads, tuple) and len(names) == 2 and all(hasattr(n, "__index__") for n in names)
+    return [heads] if is_pair else names
 
 
 def ranked(

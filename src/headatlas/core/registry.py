@@ -156,7 +156,10 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     def load(name: str) -> Any:
         if name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules()[name]), name)
+        is_module = modules()[name] == package  # `from headatlas import figure`
+        value = (
+            import_module(f"{package}.{name}") if is_module else getattr(import_module(modules()[name]), name)
+        )
         setattr(sys.modules[package], name, value)
         return value
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, atlas_folder
 from headatlas.atlas.selection import choose_gates
 from headatlas.core import THRESHOLD, Options, RequestError, UnknownNameError, require_share, require_whole
 from headatlas.export.checkpoint_card import Exported
@@ -78,7 +78,7 @@ PROVIDES = [
 
 
 def export_model(
-    folder: str | Path,
+    atlas: Atlas | str | Path,
     task: TaskSource | None,
     out: str | Path,
     *,
@@ -93,7 +93,8 @@ def export_model(
     card says so. The atlas remembers its model and its task files; give `model` or the file of the task if
     they have moved.
     """
-    request = ExportRequest.of(folder, task, out, model=model, **options)
     is_name = model is None or isinstance(model, str | Path)
-    exported: Exported = request.write(None if is_name else model)
+    with atlas_folder(atlas) as folder:
+        request = ExportRequest.of(folder, task, out, model=model, **options)
+        exported: Exported = request.write(None if is_name else model)
     return exported

@@ -1,4 +1,9 @@
-"""Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; no pyplot, no torch.
+"""Atlas -> figures for a paper. Takes labelled arrays, gives matplotlib objects; imports neither pyplot nor
+torch.
+
+Every `plot_*` function takes `ax` (a figure of one panel) or `axes` (of several): then it draws there and
+returns them. `palette` is a name, a `Palette`, or colors such as {"helps": "C0", "hurts": "C3"}; `title` is a
+format string for the titles of panels, such as "{task} ({agreement})".
 
 Names are loaded on first use, and matplotlib with them.
 """
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from headatlas.figure.imported_map import plot_imported
     from headatlas.figure.kind import FIGURES, FigureKind, draw_figure
     from headatlas.figure.layer_profile import draw_layer_profile, plot_layer_profile
-    from headatlas.figure.palette import PALETTES, Palette, palette_of
+    from headatlas.figure.palette import PALETTES, Palette, PaletteLike, palette_of
     from headatlas.figure.relation_maps import plot_relations, relation_title
     from headatlas.figure.save import FORMATS, save_figure
     from headatlas.figure.score_histograms import draw_distribution, plot_distributions
@@ -38,6 +43,7 @@ __all__ = [
     "PALETTES",
     "FigureKind",
     "Palette",
+    "PaletteLike",
     "draw_ablation",
     "draw_agreement",
     "draw_categories",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,10 +16,11 @@ from headatlas.atlas import Atlas, require_atlas
 from headatlas.core import require_share, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.headers import fit_headers
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import (
     Sheet,
     draw_map,
@@ -27,6 +29,7 @@ from headatlas.figure.panels import (
     plain_axes,
     tasks_of,
 )
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = ["draw_agreement", "draw_key", "plot_agreement"]
@@ -35,13 +38,16 @@ __all__ = ["draw_agreement", "draw_key", "plot_agreement"]
 _KEY, _KEY_COLUMN, _KEY_ROW = 0.50, 0.87, 0.82
 
 
-@house_style()
+@figure_function
 def plot_agreement(
     atlas: Atlas | str | Path,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     threshold: float | None = None,
     width: float = COLUMN_WIDTH,
 ) -> Figure:
@@ -52,22 +58,30 @@ def plot_agreement(
     """
     atlas = require_atlas(atlas)
     names = tasks_of(atlas, tasks)
-    palette_of(colours)
+    frame = Frame.of(atlas, ax, axes, title)
+    palette = palette_of(palette)
     maps = [scores for task in names for scores in (atlas.always(task), atlas.any(task))]
-    texts = [f"{title_of(task)} ({word})" for task in names for word in ("Always", "Any")]
+    texts = [
+        frame.title(f"{title_of(task)} ({word})", task=title_of(task), agreement=word, method=method)
+        for task in names
+        for method in atlas.fitted_methods(task)[:1]
+        for word in ("Always", "Any")
+    ]
     foot = Foot.of((), doubt_caption(atlas, names), width)
     sheet = Sheet(2, width, left=0.34, right=_KEY_COLUMN)
     beside = fit_headers(texts, sheet.panel_width).lines == 1
     if not beside:  # long names: the key goes below, which leaves them more room
         sheet = replace(sheet, right=0.04)
     above_foot = 0 if beside else _KEY_ROW
-    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape), above_foot=above_foot)
-    for ax, edge, scores in zip(grid.panels, grid.edges, maps, strict=True):
-        draw_agreement(scores, ax=ax, colours=colours, threshold=threshold, **edge)
+    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape), above_foot=above_foot, frame=frame)
+    for panel, edge, scores in zip(grid.panels, grid.edges, maps, strict=True):
+        draw_agreement(scores, ax=panel, palette=palette, threshold=threshold, **edge)
     figure = grid.finish(x="Head", y="Layer", label=label)
+    if not grid.is_new:
+        return figure
     hole = bool(maps[0]["facilitation"].isnull().any())
     key = _add_key(figure, grid.axes, beside=beside, hole=hole, lift=foot.height)
-    draw_key(key, colours=colours, threshold=threshold)
+    draw_key(key, palette=palette, threshold=threshold)
     return figure
 
 
@@ -76,7 +90,7 @@ def draw_agreement(
     scores: xr.Dataset,
     *,
     ax: Axes,
-    colours: str = "paper",
+    palette: PaletteLike = "paper",
     threshold: float | None = None,
     left: bool = True,
     bottom: bool = True,
@@ -90,19 +104,19 @@ def draw_agreement(
         for name in ("facilitation", "interference")
     )
     there = ~np.isnan(helping)
-    image = np.dstack([palette_of(colours).blend(np.nan_to_num(helping), np.nan_to_num(hurting)), there])
+    image = np.dstack([palette_of(palette).blend(np.nan_to_num(helping), np.nan_to_num(hurting)), there])
     image[~there] = 0
     draw_map(ax, image, left=left, bottom=bottom)
     return ax
 
 
 @house_style()
-def draw_key(ax: Axes, *, colours: str = "paper", threshold: float | None = None) -> Axes:
+def draw_key(ax: Axes, *, palette: PaletteLike = "paper", threshold: float | None = None) -> Axes:
     """What the colours mean: interference from left to right, facilitation from bottom to top."""
     steps = np.linspace(0, 1, 65)
     hurting, helping = np.meshgrid(_cut(steps, threshold), _cut(steps, threshold))
     ax.imshow(
-        palette_of(colours).blend(helping, hurting), origin="lower", interpolation="nearest", aspect="auto",
+        palette_of(palette).blend(helping, hurting), origin="lower", interpolation="nearest", aspect="auto",
         extent=(0, 1, 0, 1),
     )  # fmt: skip
     ax.set(xticks=(0, 1), yticks=(0, 1), xlabel="Interference", ylabel="Facilitation")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -17,10 +18,11 @@ from headatlas.atlas import IMPLEMENTS, Atlas, categories, category_words
 from headatlas.core import IMPORTED, NOT_IMPORTED, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, entry
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import heads_of, hole_legend
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import (
     Sheet,
     columns_of,
@@ -28,6 +30,7 @@ from headatlas.figure.panels import (
     map_height,
 )
 from headatlas.figure.relation_maps import direction_of, measured, notes_of, require_direction
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["draw_categories", "plot_categories"]
@@ -42,14 +45,17 @@ _WORDS = {
 _CELL, _NARROWEST, _WIDEST = 0.02, 0.8, 1.3
 
 
-@house_style()
+@figure_function
 def plot_categories(
     atlas: Atlas,
     *,
     direction: str | None = "promote",
     threshold: float = IMPLEMENTS,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """All categories in one panel, then each in its own. x is the layer, y the head.
@@ -59,12 +65,14 @@ def plot_categories(
     "both": promoting and suppressing together.
     """
     way = direction_of(direction)
+    frame = Frame.of(atlas, ax, axes, title)
     scores = atlas.relation_scores()
     known = _of_one_origin(measured(scores))
     require_direction(known, way)
     found = categories(known, threshold)
     names = [str(name) for name in found["category"].values]
     words = category_words(found, way)
+    palette = palette_of(palette, names)
     there = heads_of(atlas)
     maps = [words, *(category_words(found.sel(category=[name]), way) for name in names)]
     in_header, verb = _WORDS[way]
@@ -95,13 +103,15 @@ def plot_categories(
     columns = columns_of(len(maps), sheet, float(np.clip(layers * _CELL, _NARROWEST, _WIDEST)))
     rows = -(-len(maps) // columns)
     sheet = replace(sheet, rows=rows, columns=columns)
-    texts = [f"{title}{in_header}" for title in ("All Categories", *map(title_of, names))]
+    texts = [
+        frame.title(f"{name}{in_header}", relation=name) for name in ("All Categories", *map(title_of, names))
+    ]
     height = map_height((heads, layers))(sheet)
     free = (sheet.panel_width, height) if len(maps) < rows * columns else None
-    foot = Foot.of([*_legend(counts, names, colours), *holes], caption, width, free)
-    grid = lay_out(sheet, texts, foot, height)
-    for ax, edge, of_heads, is_scored in zip(grid.panels, grid.edges, maps, scored, strict=True):
-        draw_categories(of_heads, ax=ax, there=is_scored, known=names, colours=colours, **edge)
+    foot = Foot.of([*_legend(counts, names, palette), *holes], caption, width, free)
+    grid = lay_out(sheet, texts, foot, height, frame=frame)
+    for panel, edge, of_heads, is_scored in zip(grid.panels, grid.edges, maps, scored, strict=True):
+        draw_categories(of_heads, ax=panel, there=is_scored, known=names, palette=palette, **edge)
     return grid.finish(x="Layer", y="Head", label=label)
 
 
@@ -125,14 +135,14 @@ def draw_categories(
     ax: Axes,
     there: np.ndarray,
     known: Sequence[str],
-    colours: str = "paper",
+    palette: PaletteLike = "paper",
     left: bool = True,
     bottom: bool = True,
 ) -> Axes:
     """A map [layer, head] of `category_words` as an image, the layer along x; cells where no scored head is
     `there` are left open. `known`: all categories of the atlas, which decide the colours of yours."""
     image = np.zeros((*there.T.shape, 4))
-    of_words = palette_of(colours).of_words(known)
+    of_words = palette_of(palette).of_words(known)
     across = words.transpose("head", "layer").values
     for word in np.unique(across):
         image[across == word] = to_rgba(of_words[str(word)])
@@ -141,11 +151,11 @@ def draw_categories(
     return ax
 
 
-def _legend(counts: Counter[str], names: Sequence[str], colours: str) -> list[Artist]:
+def _legend(counts: Counter[str], names: Sequence[str], palette: PaletteLike) -> list[Artist]:
     """Every category with the number of its heads; of "2 categories" and so on, those that occur."""
     return [
         Patch(facecolor=colour, linewidth=0, label=f"{entry(word or 'unclassified')} ({counts[word]:,})")
-        for word, colour in palette_of(colours).of_words(names).items()
+        for word, colour in palette_of(palette).of_words(names).items()
         if counts[word] or not word.endswith(" categories")
     ]
 

@@ -3,39 +3,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from headatlas.atlas import BINS, Atlas, Comparison, doubts
 from headatlas.core import title_of
 from headatlas.figure.footer import Foot
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import Palette, PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, draw_map, map_height, plain_axes
-from headatlas.figure.style import TEXT_WIDTH, house_style
+from headatlas.figure.shown import figure_function
+from headatlas.figure.style import TEXT_WIDTH
 
 __all__ = ["plot_comparison"]
 
 _HEIGHT = 1.2  # inches: of a profile
 
 
-@house_style()
+@figure_function
 def plot_comparison(
     one: Atlas,
     other: Atlas,
     found: Comparison,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """What `compare_atlases` found."""
+    """What `compare` found: two maps and their difference; by depth for models of different shapes."""
+    frame, palette = Frame.of(one, ax, axes, title), palette_of(palette)
     if found.by_heads:
-        return _maps(one, other, found, label, width)
-    return _profiles(one, other, found, label, colours, width)
+        return _maps(one, other, found, frame, label, palette, width)
+    return _profiles(one, other, found, frame, label, palette, width)
 
 
 def _names(found: Comparison) -> list[str]:
@@ -48,7 +56,15 @@ def _names(found: Comparison) -> list[str]:
     return [f"{name}: {task}" for name, task in zip(found.names, tasks, strict=True)]
 
 
-def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width: float) -> Figure:
+def _maps(
+    one: Atlas,
+    other: Atlas,
+    found: Comparison,
+    frame: Frame,
+    label: str | None,
+    palette: Palette,
+    width: float,
+) -> Figure:
     maps = [atlas.importance(task).values for atlas, task in zip((one, other), found.tasks, strict=True)]
     maps.append(maps[1] - maps[0])
     caption = [
@@ -60,15 +76,26 @@ def _maps(one: Atlas, other: Atlas, found: Comparison, label: str | None, width:
     ]
     foot = Foot.of((), caption, width)
     sheet = Sheet(3, width, left=0.34, right=0.06)
-    grid = lay_out(sheet, [*_names(found), "Difference"], foot, map_height(one.spec.shape))
+    texts = [
+        frame.title(name, task=title_of(task), model=model)
+        for name, task, model in zip(_names(found), found.tasks, found.names, strict=True)
+    ]
+    texts.append(frame.title("Difference", task="Difference", model="difference"))
+    grid = lay_out(sheet, texts, foot, map_height(one.spec.shape), frame=frame)
     for place, (ax, edge, values) in enumerate(zip(grid.panels, grid.edges, maps, strict=True)):
         most = 2 if place == 2 else 1
-        draw_map(ax, values, **edge, cmap=colormaps["RdBu"], vmin=-most, vmax=most)
+        draw_map(ax, values, **edge, cmap=palette.diverging, vmin=-most, vmax=most)
     return grid.finish(x="Head", y="Layer", label=label)
 
 
 def _profiles(
-    one: Atlas, other: Atlas, found: Comparison, label: str | None, colours: str, width: float
+    one: Atlas,
+    other: Atlas,
+    found: Comparison,
+    frame: Frame,
+    label: str | None,
+    palette: Palette,
+    width: float,
 ) -> Figure:
     names = _names(found)
     caption = [
@@ -84,12 +111,15 @@ def _profiles(
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(len(found.profiles), width, left=0.42, right=0.06)
-    grid = lay_out(sheet, [name.capitalize() for name in found.profiles], foot, _HEIGHT)
+    texts = [
+        frame.title(name.capitalize(), score=name, task=title_of(found.tasks[0])) for name in found.profiles
+    ]
+    grid = lay_out(sheet, texts, foot, _HEIGHT, frame=frame)
     top = max(0.2, np.ceil(5 * max(max(map(_largest, pair)) for pair in found.profiles.values())) / 5)
     middle = (np.arange(BINS) + 0.5) / BINS
     for ax, edge, (score, pair) in zip(grid.panels, grid.edges, found.profiles.items(), strict=True):
         for style, values in zip(styles, pair, strict=True):
-            ax.plot(middle, values, color=palette_of(colours).lines[score], linestyle=style, linewidth=1.2)
+            ax.plot(middle, values, color=palette.lines[score], linestyle=style, linewidth=1.2)
         ax.set(xlim=(0, 1), ylim=(0, top), xticks=(0, 0.5, 1), yticks=(0, top / 2, top))
         ax.set_yticklabels([f"{tick:g}" for tick in ax.get_yticks()])
         plain_axes(ax, **edge)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -16,11 +17,13 @@ from headatlas.atlas import Atlas
 from headatlas.core import AtlasError, RequestError, UnknownNameError
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, entry
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
 from headatlas.figure.relation_maps import BOTH, direction_of, imported_note, relations_of
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = ["DYNAMIC", "draw_dynamic", "pearson", "plot_dynamic"]
@@ -33,7 +36,7 @@ _DOT, _ALPHA = 4, 0.5  # points squared; how much of its colour a dot has
 _WIDEST = 2.0  # inches: a single panel
 
 
-@house_style()
+@figure_function
 def plot_dynamic(
     atlas: Atlas,
     relations: Sequence[str] | str | None = None,
@@ -41,7 +44,10 @@ def plot_dynamic(
     dynamic: str | None = None,
     direction: str | None = "promote",
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = COLUMN_WIDTH,
 ) -> Figure:
     """Static score against dynamic score, a dot per head and relation that was measured from the weights.
@@ -49,11 +55,13 @@ def plot_dynamic(
     `dynamic`: "forced" (the head's attention put onto the source), "attending" (left as it is), or None or
     "both": a panel each, as far as the atlas has them.
     """
+    frame = Frame.of(atlas, ax, axes, title)
     pairs = _pairs(atlas, relations, dynamic, direction)
     known = list(dict.fromkeys(str(name) for name in atlas.relation_scores()["category"].values))
+    palette = palette_of(palette, known)
     shown = {str(name) for one, _ in pairs.values() for name in one["category"].values}
     foot = Foot.of(
-        _legend([name for name in known if name in shown], known, colours),
+        _legend([name for name in known if name in shown], known, palette),
         [
             f"A dot per head and relation{_WAYS[direction_of(direction)]}; r: Pearson. "
             f"{_FORCED if 'forced' in pairs else ''}".strip(),
@@ -65,18 +73,19 @@ def plot_dynamic(
     sheet = Sheet(len(pairs), width, left=0.42, right=0.06)
     indent = max(0, sheet.panel_width - _WIDEST) / 2 if len(pairs) == 1 else 0
     sheet = replace(sheet, left=sheet.left + indent, right=sheet.right + indent)
-    grid = lay_out(sheet, [DYNAMIC[name] for name in pairs], foot, sheet.panel_width)
+    texts = [frame.title(DYNAMIC[name], score=DYNAMIC[name]) for name in pairs]
+    grid = lay_out(sheet, texts, foot, sheet.panel_width, frame=frame)
     most = max(float(np.nanmax(one)) for both in pairs.values() for one in both)
     top = min(1.0, max(0.2, np.ceil(most * 5) / 5))
-    for ax, edge, both in zip(grid.panels, grid.edges, pairs.values(), strict=True):
-        draw_dynamic(*both, ax=ax, known=known, colours=colours)
+    for panel, edge, both in zip(grid.panels, grid.edges, pairs.values(), strict=True):
+        draw_dynamic(*both, ax=panel, known=known, palette=palette)
         low, high = -0.03 * top, 1.03 * top
         numbers = (0, top / 2, top)
-        ax.set(xlim=(low, high), ylim=(low, high), xticks=numbers, yticks=numbers)
-        ax.set_xticklabels([f"{number:g}" for number in numbers])
-        ax.set_yticklabels([f"{number:g}" for number in numbers])
-        plain_axes(ax, **edge)
-        inward_numbers(ax)
+        panel.set(xlim=(low, high), ylim=(low, high), xticks=numbers, yticks=numbers)
+        panel.set_xticklabels([f"{number:g}" for number in numbers])
+        panel.set_yticklabels([f"{number:g}" for number in numbers])
+        plain_axes(panel, **edge)
+        inward_numbers(panel)
     return grid.finish(x="Static score (weights)", y="Dynamic score (texts)", label=label, indent=indent)
 
 
@@ -140,13 +149,18 @@ def _dynamic_scores(atlas: Atlas, kind: str | None) -> dict[str, xr.DataArray]:
 
 @house_style()
 def draw_dynamic(
-    static: xr.DataArray, dynamic: xr.DataArray, *, ax: Axes, known: Sequence[str], colours: str = "paper"
+    static: xr.DataArray,
+    dynamic: xr.DataArray,
+    *,
+    ax: Axes,
+    known: Sequence[str],
+    palette: PaletteLike = "paper",
 ) -> Axes:
     """Scores [relation, …] with a `category` along it, one against the other, and their correlation.
 
     `known`: all categories of the atlas, which decide the colours of yours.
     """
-    of_words = palette_of(colours).of_words(known)
+    of_words = palette_of(palette).of_words(known)
     dynamic = dynamic.transpose(*static.dims)
     ax.axline((0, 0), slope=1, color="black", linewidth=LINE_WIDTH, linestyle=(0, (4, 2)), gid="equal")
     colour = np.array([to_rgb(of_words[str(name)]) for name in static["category"].values])
@@ -176,8 +190,8 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _legend(names: Sequence[str], known: Sequence[str], colours: str) -> list[Artist]:
-    of_words = palette_of(colours).of_words(known)
+def _legend(names: Sequence[str], known: Sequence[str], palette: PaletteLike) -> list[Artist]:
+    of_words = palette_of(palette).of_words(known)
     entries: list[Artist] = [
         Line2D([], [], color=of_words[name], linestyle="", marker="o", markersize=3, label=entry(name))
         for name in names

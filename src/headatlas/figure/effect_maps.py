@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,11 +14,14 @@ from headatlas.atlas import Atlas, Doubt, corruptions, doubts, effect_doubts, re
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.method_look import method_label, method_unit
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, draw_map, map_height
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import TEXT_WIDTH, house_style
 
 __all__ = ["draw_effects", "plot_effects", "scale_end"]
@@ -28,16 +31,21 @@ _WITHIN = 0.98
 _COLUMNS = 4
 
 
-@house_style()
+@figure_function
 def plot_effects(
     atlas: Atlas | str | Path,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per task and method: blue heads help, red ones hurt. Every panel has a scale of its own."""
     atlas = require_atlas(atlas)
+    frame, palette = Frame.of(atlas, ax, axes, title), palette_of(palette)
     by_task = _methods_by_task(atlas, tasks)
     wanted = list(by_task)
     columns = min(_COLUMNS, max(map(len, by_task.values())))
@@ -62,11 +70,16 @@ def plot_effects(
         caption += [f"{', '.join(one)}: {uneven[one[::-1]]}." for one in imported if one[::-1] in uneven]
     holes = hole_legend(atlas, [atlas.importance(*one) for one in drawn], imported=bool(imported))
     foot = Foot.of(holes, caption, width)
-    texts = [_header(atlas, *one) if one else None for one in maps]
+    texts = [
+        frame.title(_header(atlas, *one), task=title_of(one[0]), method=method_label(atlas, one[1]))
+        if one
+        else None
+        for one in maps
+    ]
     sheet = Sheet(columns, width, left=0.34, right=0.06)
-    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape))
-    for ax, edge, one in zip(grid.panels, grid.edges, drawn, strict=True):
-        draw_effects(atlas.importance(*one), ax=ax, **edge)
+    grid = lay_out(sheet, texts, foot, map_height(atlas.spec.shape), frame=frame)
+    for panel, edge, one in zip(grid.panels, grid.edges, drawn, strict=True):
+        draw_effects(atlas.importance(*one), ax=panel, palette=palette, **edge)
     return grid.finish(x="Head", y="Layer", label=label)
 
 
@@ -118,10 +131,17 @@ def scale_end(values: np.ndarray) -> float:
 
 
 @house_style()
-def draw_effects(values: xr.DataArray, *, ax: Axes, left: bool = True, bottom: bool = True) -> Axes:
+def draw_effects(
+    values: xr.DataArray,
+    *,
+    ax: Axes,
+    palette: PaletteLike | None = None,
+    left: bool = True,
+    bottom: bool = True,
+) -> Axes:
     """A map [layer, head] of values above and below zero; holes are left open."""
     cells, most = values.transpose("layer", "head").values, scale_end(values.values)
-    draw_map(ax, cells, left=left, bottom=bottom, cmap=colormaps["RdBu"], vmin=-most, vmax=most)
+    draw_map(ax, cells, left=left, bottom=bottom, cmap=palette_of(palette).diverging, vmin=-most, vmax=most)
     return ax
 
 

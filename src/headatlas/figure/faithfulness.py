@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -14,11 +15,13 @@ from matplotlib.patches import Patch
 from headatlas.atlas import ORDERS, Atlas, Validation, validation_doubts
 from headatlas.core import NLL, RequestError, title_of
 from headatlas.figure.footer import Foot, count_by_task, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
 from headatlas.figure.method_look import method_label, method_looks
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import LINE_WIDTH, TEXT_WIDTH, house_style
 
 __all__ = ["draw_ablation", "draw_sufficiency", "plot_ablation", "plot_sufficiency"]
@@ -53,21 +56,27 @@ def _change_label(found: Sequence[Validation]) -> str:
     return " or ".join(name[0].upper() + name[1:] for name in names)
 
 
-@house_style()
+@figure_function
 def plot_sufficiency(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A row per task: faithfulness against the share of heads that are kept alone, and that are taken
     away, in the order of each method. Nats gained over no heads where faithfulness cannot be normalized."""
     found = _validated(atlas, tasks)
+    frame = Frame.of(atlas, ax, axes, title)
     names = list(dict.fromkeys(name for one in found for name in one.named()))
+    palette = palette_of(palette, names)
     lines: list[Artist] = [
         Line2D([], [], color=colour, linestyle=dash, linewidth=1.0, label=method_label(atlas, name))
-        for name, (colour, dash) in method_looks(names).items()
+        for name, (colour, dash) in method_looks(names, palette.methods).items()
     ]
     caption = [
         f"Faithfulness: 0 as without any head, 1 as the whole model, in {_measured(found)}. "
@@ -84,29 +93,41 @@ def plot_sufficiency(
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(2, width, left=0.42, right=0.06)
     texts = [
-        f"{title_of(one.task)}: {word}{'' if one.is_normalized else f', {one.metric.unit}'}"
+        frame.title(
+            f"{title_of(one.task)}: {word}{'' if one.is_normalized else f', {one.metric.unit}'}",
+            task=title_of(one.task),
+            score=word,
+        )
         for one in found
         for word in _SIDES.values()
     ]
-    grid = lay_out(sheet, texts, foot, _HEIGHT)
+    grid = lay_out(sheet, texts, foot, _HEIGHT, frame=frame)
     curves = [(one, side) for one in found for side in _SIDES]
-    for ax, edge, (one, side) in zip(grid.panels, grid.edges, curves, strict=True):
-        draw_sufficiency(one, side, ax=ax, methods=names)
-        plain_axes(ax, **edge)
+    for panel, edge, (one, side) in zip(grid.panels, grid.edges, curves, strict=True):
+        draw_sufficiency(one, side, ax=panel, methods=names, palette=palette)
+        plain_axes(panel, **edge)
         if edge["bottom"]:
-            inward_numbers(ax)
+            inward_numbers(panel)
     units = {True: "Faithfulness", False: f"Gain ({_units(found)})"}
     label_y = " or ".join(units[kind] for kind in units if any(one.is_normalized == kind for one in found))
     return grid.finish(x="Share of heads", y=label_y, label=label)
 
 
 @house_style()
-def draw_sufficiency(found: Validation, side: str, *, ax: Axes, methods: Sequence[str] | None = None) -> Axes:
+def draw_sufficiency(
+    found: Validation,
+    side: str,
+    *,
+    ax: Axes,
+    methods: Sequence[str] | None = None,
+    palette: PaletteLike | None = None,
+) -> Axes:
     """The curves of one task with heads kept ("keep") or taken away ("drop").
 
     `methods`: all that the figure shows, which decide the looks of those of plugins.
     """
-    looks = method_looks(methods or found.named())
+    shown = methods or found.named()
+    looks = method_looks(shown, palette_of(palette, shown).methods)
     values = found.curve if found.is_normalized else found.gain
     full = 1 if found.is_normalized else found.gap.mean
     for value in (0, full):
@@ -130,19 +151,23 @@ def draw_sufficiency(found: Validation, side: str, *, ax: Axes, methods: Sequenc
     return ax
 
 
-@house_style()
+@figure_function
 def plot_ablation(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """A panel per task: the change of the target log-probability as heads are switched off from G+, in
     the order of each score; the band holds 95 % of the random orders."""
     found = _validated(atlas, tasks)
-    words = palette_of(colours).lines
+    frame, palette = Frame.of(atlas, ax, axes, title), palette_of(palette)
+    words = palette.lines
     lines: list[Artist] = [
         Line2D([], [], color=words[name], linewidth=1.2, label=f"by {name}") for name in ORDERS
     ]
@@ -159,16 +184,17 @@ def plot_ablation(
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(min(3, len(found)), width, left=0.42, right=0.06, gap_x=0.3)
-    grid = lay_out(sheet, [title_of(one.task) for one in found], foot, _HEIGHT)
-    for ax, one in zip(grid.panels, found, strict=True):
-        draw_ablation(one, ax=ax, colours=colours)
+    texts = [frame.title(title_of(one.task), task=title_of(one.task)) for one in found]
+    grid = lay_out(sheet, texts, foot, _HEIGHT, frame=frame)
+    for panel, one in zip(grid.panels, found, strict=True):
+        draw_ablation(one, ax=panel, palette=palette)
     return grid.finish(x="Share of heads switched off", y=_change_label(found), label=label)
 
 
 @house_style()
-def draw_ablation(found: Validation, *, ax: Axes, colours: str = "paper") -> Axes:
+def draw_ablation(found: Validation, *, ax: Axes, palette: PaletteLike = "paper") -> Axes:
     """The curves of one task."""
-    curves, words = found.ablation(), palette_of(colours).lines
+    curves, words = found.ablation(), palette_of(palette).lines
     ax.axhline(0, color="#c0c0c0", linewidth=LINE_WIDTH)
     ax.fill_between(curves.share, curves["low"], curves["high"], color="#7f7f7f", alpha=_BAND, linewidth=0)
     for name in ORDERS:

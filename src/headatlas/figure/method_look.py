@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headatlas.atlas import Atlas
 
@@ -29,11 +29,13 @@ _OTHER_DASHES: tuple[Dash, ...] = ("-", _DASHED, _DOTTED)
 _OTHERS: list[Look] = [(colour, dash) for dash in _OTHER_DASHES for colour in _OTHER_COLOURS]
 
 
-def method_looks(methods: Sequence[str]) -> dict[str, Look]:
-    """Colour and dash of each method. Those of plugins depend on which of them are shown."""
+def method_looks(methods: Sequence[str], colours: Mapping[str, str] | None = None) -> dict[str, Look]:
+    """Colour and dash of each method. Those of plugins depend on which of them are shown; `colours` replace
+    the usual ones."""
     others = [method for method in methods if method not in _LOOKS]
     of_others = {method: _OTHERS[index % len(_OTHERS)] for index, method in enumerate(others)}
-    return {method: _LOOKS.get(method) or of_others[method] for method in methods}
+    looks = {method: _LOOKS.get(method) or of_others[method] for method in methods}
+    return {method: ((colours or {}).get(method, colour), dash) for method, (colour, dash) in looks.items()}
 
 
 def method_label(atlas: Atlas, method: str) -> str:

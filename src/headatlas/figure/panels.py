@@ -6,10 +6,8 @@ column of a paper has a fixed width.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -20,11 +18,11 @@ from headatlas.atlas import Atlas
 from headatlas.core import RequestError, escape_unprintable
 from headatlas.figure.headers import size_of
 from headatlas.figure.palette import HOLE_COLOUR, HOLE_HATCH
+from headatlas.figure.shown import new_figure
 from headatlas.figure.style import FONT_SIZES, LINE_WIDTH
 
 __all__ = [
     "Sheet",
-    "Shown",
     "add_label",
     "add_outer_labels",
     "columns_of",
@@ -37,8 +35,6 @@ __all__ = [
     "ticks",
 ]
 
-#: dots per inch in a notebook
-_NOTEBOOK = 160
 #: inches: a digit of a tick label, and the line it stands on; labels stay one digit or line apart
 _DIGIT, _LINE = 0.047, 0.10
 #: coarser and finer steps, for axes on which the usual one gives too many or too few ticks
@@ -52,15 +48,6 @@ _LOW_HEADER = 0.17
 #: inches: the tallest single panel
 _PANEL = 2.6
 _NARROWEST = 2.5
-
-
-class Shown(Figure):
-    """A figure that a notebook shows although pyplot does not know it."""
-
-    def _repr_html_(self) -> str:
-        data = BytesIO()
-        self.savefig(data, format="png", dpi=_NOTEBOOK)
-        return f'<img alt="figure" src="data:image/png;base64,{b64encode(data.getvalue()).decode()}">'
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,7 @@ class Sheet:
         top = 0.02
         row = self.header + panel_height
         height = top + row * self.rows + self.gap_y * (self.rows - 1) + self.bottom
-        figure = Shown(figsize=(self.width, height))
+        figure = new_figure((self.width, height))
         axes = np.empty((self.rows, self.columns), dtype=object)
         for place in np.ndindex(self.rows, self.columns):
             x = self.left + place[1] * (self.panel_width + self.gap_x)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headatlas.atlas import Atlas, uneven_words
 from headatlas.core import DIRECTIONS, IMPORTED, RequestError, UnknownNameError, relation_words, title_of
 from headatlas.core.lazy import xr
+from headatlas.figure.frame import Frame
 from headatlas.figure.kind import FigureKind
+from headatlas.figure.palette import PaletteLike
 from headatlas.figure.score_map import heat_maps
-from headatlas.figure.style import TEXT_WIDTH, house_style
+from headatlas.figure.shown import figure_function
+from headatlas.figure.style import TEXT_WIDTH
 
 __all__ = [
     "BOTH",
@@ -128,14 +133,17 @@ def imported_note(scores: xr.DataArray) -> list[str]:
     return [f"Imported, not measured here: {', '.join(parts)}.", *note]
 
 
-@house_style()
+@figure_function
 def plot_relations(
     atlas: Atlas,
     relations: Sequence[str] | str | None = None,
     *,
     direction: str | None = "promote",
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """One panel per relation, five beside each other on the width of a text, and one colour bar for all.
@@ -144,17 +152,21 @@ def plot_relations(
     "both": the higher of the two scores.
     """
     way = direction_of(direction)
+    frame = Frame.of(atlas, ax, axes, title)
     asked = relations_of(atlas, relations)
     scores = measured(asked)
     require_direction(scores, way)
     maps = [
-        (_header(one), one.max("direction") if way is None else one.sel(direction=way, drop=True))
+        (
+            frame.title(_header(one), relation=relation_title(one["relation"].item())),
+            one.max("direction") if way is None else one.sel(direction=way, drop=True),
+        )
         for one in (scores.isel(relation=place) for place in range(scores.sizes["relation"]))
     ]
     caption = notes_of(asked, mark="† ")
     return heat_maps(
-        atlas, maps, _SCORE_WORDS[way], label=label, colours=colours, width=width, narrowest=_NARROWEST,
-        caption=caption, imported=bool((scores["kind"].values == IMPORTED).any()),
+        atlas, maps, _SCORE_WORDS[way], frame=frame, label=label, palette=palette, width=width,
+        narrowest=_NARROWEST, caption=caption, imported=bool((scores["kind"].values == IMPORTED).any()),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,10 +13,12 @@ from headatlas.atlas import SCORES, THRESHOLD, Atlas
 from headatlas.core import title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, inward_numbers, plain_axes, tasks_of
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = ["BINS", "draw_distribution", "plot_distributions"]
@@ -26,13 +29,16 @@ _HEIGHT = 0.75  # inches
 _STEEP = 10
 
 
-@house_style()
+@figure_function
 def plot_distributions(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = COLUMN_WIDTH,
 ) -> Figure:
     """One row per task; columns facilitation, interference, irrelevance. All counts on one scale.
@@ -41,29 +47,36 @@ def plot_distributions(
     and 1, and what lies between would not be seen.
     """
     names = tasks_of(atlas, tasks)
+    frame, palette = Frame.of(atlas, ax, axes, title), palette_of(palette)
     scores = [atlas.scores(task) for task in names]
     every = [_counts(one[name]) for one in scores for name in SCORES.values()]
     filled = np.concatenate([counts[counts > 0] for counts in every])
     log = bool(filled.max() > _STEEP * np.median(filled))
     foot = Foot.of((), doubt_caption(atlas, names), width)
     sheet = Sheet(len(SCORES), width, left=0.46, right=0.06, gap_x=0.09)
-    texts = [f"{title_of(task)} ({name})" for task in names for name in SCORES.values()]
-    grid = lay_out(sheet, texts, foot, _HEIGHT)
+    texts = [
+        frame.title(f"{title_of(task)} ({name})", task=title_of(task), score=name)
+        for task in names
+        for name in SCORES.values()
+    ]
+    grid = lay_out(sheet, texts, foot, _HEIGHT, frame=frame)
     maps = [of_task[name] for of_task in scores for name in SCORES.values()]
-    for ax, edge, values in zip(grid.panels, grid.edges, maps, strict=True):
-        draw_distribution(values, ax=ax, colours=colours, log=log)
+    for panel, edge, values in zip(grid.panels, grid.edges, maps, strict=True):
+        draw_distribution(values, ax=panel, palette=palette, log=log)
         # room above the tallest bin for the share
-        ax.set_ylim(0.7 if log else 0, filled.max() * (5 if log else 1.3))
-        plain_axes(ax, **edge)
+        panel.set_ylim(0.7 if log else 0, filled.max() * (5 if log else 1.3))
+        plain_axes(panel, **edge)
     return grid.finish(x="Score", y="Heads × seeds", label=label)
 
 
 @house_style()
-def draw_distribution(score: xr.DataArray, *, ax: Axes, colours: str = "paper", log: bool = False) -> Axes:
+def draw_distribution(
+    score: xr.DataArray, *, ax: Axes, palette: PaletteLike = "paper", log: bool = False
+) -> Axes:
     """A histogram of one score over heads and seeds, the threshold, and the share that reaches it."""
     ax.stairs(
         _counts(score), np.linspace(0, 1, BINS + 1), fill=True, baseline=0.5 if log else 0,
-        color=palette_of(colours).lines[str(score.name)],
+        color=palette_of(palette).lines[str(score.name)],
     )  # fmt: skip
     ax.axvline(THRESHOLD, color="black", linewidth=LINE_WIDTH, linestyle=(0, (4, 2)), gid="threshold")
     values = _values(score)

@@ -13,10 +13,11 @@ from headatlas.atlas import SCORES, Atlas, contrast_doubts, contrasts_of
 from headatlas.core import RequestError, UnknownNameError, title_of
 from headatlas.core.lazy import xr
 from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import (
     Sheet,
     columns_of,
@@ -24,6 +25,7 @@ from headatlas.figure.panels import (
     map_height,
     tasks_of,
 )
+from headatlas.figure.shown import figure_function
 from headatlas.figure.style import COLUMN_WIDTH, FONT_SIZES, LINE_WIDTH, house_style
 
 __all__ = [
@@ -59,14 +61,14 @@ def score_of(atlas: Atlas, task: str, score: str = "facilitation", over: str = "
 
 @house_style()
 def draw_score(
-    values: xr.DataArray, *, ax: Axes, colours: str = "paper", left: bool = True, bottom: bool = True
+    values: xr.DataArray, *, ax: Axes, palette: PaletteLike = "paper", left: bool = True, bottom: bool = True
 ) -> Any:
     """A map [layer, head] of values from 0 to 1 as an image, which is returned; holes are left open."""
-    cells, heat = values.transpose("layer", "head").values, palette_of(colours).heat
+    cells, heat = values.transpose("layer", "head").values, palette_of(palette).heat
     return draw_map(ax, cells, left=left, bottom=bottom, cmap=heat, vmin=0, vmax=1)
 
 
-@house_style()
+@figure_function
 def plot_scores(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
@@ -74,33 +76,52 @@ def plot_scores(
     over: str = "mean",
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = COLUMN_WIDTH,
 ) -> Figure:
     """One panel per task, at most three beside each other, and one colour bar for all."""
     names = tasks_of(atlas, tasks)
+    frame = Frame.of(atlas, ax, axes, title)
     found = {task: score_of(atlas, task, score, over) for task in names}
-    maps = [(f"{title_of(task)} ({OVER[over]})", one) for task, one in found.items()]
+    fields = {"agreement": OVER[over], "score": DRAWN[score]}
+    maps = [
+        (frame.title(f"{title_of(task)} ({OVER[over]})", task=title_of(task), **fields), one)
+        for task, one in found.items()
+    ]
     caption = doubt_caption(atlas, names)
-    return heat_maps(atlas, maps, DRAWN[score], label=label, colours=colours, width=width, caption=caption)
+    return heat_maps(
+        atlas, maps, DRAWN[score], frame=frame, label=label, palette=palette, width=width, caption=caption
+    )
 
 
-@house_style()
+@figure_function
 def plot_contrasts(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     width: float = COLUMN_WIDTH,
 ) -> Figure:
     """One panel per contrast: the mean gate over the seeds. A shut head serves the task to be forgotten, or
     neither."""
     names = _contrasts(atlas, tasks)
+    frame = Frame.of(atlas, ax, axes, title)
     gates = [atlas.gates(name, "contrast").sel(fit="retain", drop=True) for name in names]
-    maps = [(title_of(name), one.mean("seed", skipna=False)) for name, one in zip(names, gates, strict=True)]
+    maps = [
+        (frame.title(title_of(name), task=title_of(name), method="contrast"), one.mean("seed", skipna=False))
+        for name, one in zip(names, gates, strict=True)
+    ]
     caption = doubt_caption(atlas, names, contrast_doubts)
-    return heat_maps(atlas, maps, "Gate", label=label, colours=colours, width=width, caption=caption)
+    return heat_maps(
+        atlas, maps, "Gate", frame=frame, label=label, palette=palette, width=width, caption=caption
+    )
 
 
 def _contrasts(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str]:
@@ -116,8 +137,9 @@ def heat_maps(
     maps: Sequence[tuple[str, xr.DataArray]],
     bar: str,
     *,
+    frame: Frame,
     label: str | None,
-    colours: str,
+    palette: PaletteLike,
     width: float,
     narrowest: float | None = None,
     caption: Sequence[str] = (),
@@ -136,10 +158,13 @@ def heat_maps(
         columns = columns_of(len(names), sheet, narrowest)
     height = map_height(atlas.spec.shape, tall_headers=narrowest is not None)
     most_lines = 2 if narrowest is None else 3
-    grid = lay_out(replace(sheet, columns=columns), names, foot, height, most_lines=most_lines)
-    for ax, edge, (_, values) in zip(grid.panels, grid.edges, maps, strict=True):
-        image = draw_score(values, ax=ax, colours=colours, **edge)
+    grid = lay_out(replace(sheet, columns=columns), names, foot, height, most_lines=most_lines, frame=frame)
+    for panel, edge, (_, values) in zip(grid.panels, grid.edges, maps, strict=True):
+        image = draw_score(values, ax=panel, palette=palette, **edge)
     figure = grid.finish(x="Head", y="Layer", label=label)
+    if not grid.is_new:
+        _style_bar(figure.colorbar(image, ax=grid.panels, ticks=(0, 0.5, 1)), bar)
+        return figure
     top, low = grid.axes[0, 0].get_position(), grid.axes[-1, 0].get_position()
     box = (1 - (_BAR + 0.36) / width, low.y0, _BAR / width, top.y1 - low.y0)
     _style_bar(figure.colorbar(image, cax=figure.add_axes(box, gid="bar"), ticks=(0, 0.5, 1)), bar)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -13,16 +14,18 @@ from headatlas.atlas import THRESHOLD, Atlas, by_seeds
 from headatlas.core import RequestError, require_share, title_of
 from headatlas.core.lazy import pd
 from headatlas.figure.footer import Foot, doubt_caption
+from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.palette import palette_of
+from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import (
     Sheet,
     inward_numbers,
     plain_axes,
     tasks_of,
 )
-from headatlas.figure.style import TEXT_WIDTH, house_style
+from headatlas.figure.shown import figure_function
+from headatlas.figure.style import TEXT_WIDTH
 
 __all__ = ["plot_stability"]
 
@@ -31,13 +34,16 @@ _DASHES = {"always": "-", "any": (0, (4, 2))}
 _SCORES = {"facilitating": "facilitation", "interfering": "interference"}
 
 
-@house_style()
+@figure_function
 def plot_stability(
     atlas: Atlas,
     tasks: Sequence[str] | str | None = None,
     *,
     label: str | None = None,
-    colours: str = "paper",
+    title: str | None = None,
+    ax: Axes | None = None,
+    axes: Any = None,
+    palette: PaletteLike = "paper",
     threshold: float | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
@@ -45,7 +51,8 @@ def plot_stability(
     seeds, and how well the mean over so many seeds agrees with that over as many others."""
     least = THRESHOLD if threshold is None else require_share("threshold", threshold)
     found = {task: by_seeds(atlas.scores(task), least) for task in _with_two_seeds(atlas, tasks)}
-    words = palette_of(colours).lines
+    frame, palette = Frame.of(atlas, ax, axes, title), palette_of(palette)
+    words = palette.lines
     lines: list[Artist] = [
         Line2D([], [], color=words[score], linewidth=1.2, label=role) for role, score in _SCORES.items()
     ]
@@ -61,13 +68,17 @@ def plot_stability(
     ]
     foot = Foot.of(lines, caption, width)
     sheet = Sheet(2, width, left=0.42, right=0.06, gap_x=0.32, gap_y=0.2)
-    texts = [f"{title_of(task)}: {word}" for task in found for word in ("share of heads", "agreement")]
-    grid = lay_out(sheet, texts, foot, _HEIGHT)
+    texts = [
+        frame.title(f"{title_of(task)}: {word}", task=title_of(task), score=word)
+        for task in found
+        for word in ("share of heads", "agreement")
+    ]
+    grid = lay_out(sheet, texts, foot, _HEIGHT, frame=frame)
     for row, table in enumerate(found.values()):
-        _draw_shares(table, ax=grid.axes[row, 0], colours=colours)
-        _draw_agreement(table, ax=grid.axes[row, 1], colours=colours)
-    for ax in grid.panels:
-        inward_numbers(ax)
+        _draw_shares(table, ax=grid.panels[2 * row], palette=palette)
+        _draw_agreement(table, ax=grid.panels[2 * row + 1], palette=palette)
+    for panel in grid.panels:
+        inward_numbers(panel)
     return grid.finish(x="Seeds", y="Share, rank correlation", label=label)
 
 
@@ -81,25 +92,25 @@ def _with_two_seeds(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> l
     return several
 
 
-def _draw_shares(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
+def _draw_shares(table: pd.DataFrame, *, ax: Axes, palette: PaletteLike) -> Axes:
     """Always and Any of a table by `by_seeds`."""
     for role, score in _SCORES.items():
         for when, dash in _DASHES.items():
             name = f"{when}_{role}"
             ax.plot(
-                table["seeds"], table[name], color=palette_of(colours).lines[score], linestyle=dash,
+                table["seeds"], table[name], color=palette_of(palette).lines[score], linestyle=dash,
                 linewidth=1.2, gid=name,
             )  # fmt: skip
     return _scaled(ax, table["seeds"].tolist())
 
 
-def _draw_agreement(table: pd.DataFrame, *, ax: Axes, colours: str) -> Axes:
+def _draw_agreement(table: pd.DataFrame, *, ax: Axes, palette: PaletteLike) -> Axes:
     """The agreement of maps from so many seeds each."""
     table = table[table["facilitation_with_others"].notna()]  # with more than half there are too few others
     for score in _SCORES.values():
         name = f"{score}_with_others"
         ax.plot(
-            table["seeds"], table[name], color=palette_of(colours).lines[score], linewidth=1.2, marker="o",
+            table["seeds"], table[name], color=palette_of(palette).lines[score], linewidth=1.2, marker="o",
             markersize=2, gid=name,
         )  # fmt: skip
     return _scaled(ax, table["seeds"].tolist())

@@ -45,7 +45,7 @@ def gate_tensor(spec: ModelSpec, values: Any) -> Any:
         return _from_mapping(spec, values)
     if hasattr(values, "dims") and hasattr(values, "transpose"):
         return _from_labelled(spec, values)
-    if isinstance(values, str | Head):
+    if _is_head_name(values):
         values = [values]
     if isinstance(values, Iterable) and not isinstance(values, Tensor) and not hasattr(values, "shape"):
         values = list(values)

@@ -264,23 +264,29 @@ class Model:
         assert found is not None
         return found
 
-    def value_output(self, layer: int | str | Head, head: int | None = None) -> ValueOutput:
+    def value_output(self, layer: int | str | tuple[int, int] | Head, head: int | None = None) -> ValueOutput:
         """(W_V [hidden, head_dim], W_O [head_dim, hidden]) of one query head.
 
-        The head as two numbers, `value_output(5, 3)`, or as one name, `value_output("L5H3")`.
+        The head as two numbers, `value_output(5, 3)`, or as one name, `"L5H3"` or `(5, 3)`.
         Heads that share a key/value head share W_V. In the weights' own dtype and device;
         quantised weights are dequantised for this one head.
         """
         name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
         return read_head(self.hf, self.attention(name.layer), name.head)
 
-    def value_weight(self, layer: int, head: int) -> Float[Tensor, "hidden head_dim"]:
-        """W_V of one head, as in `value_output`."""
-        return value_slice(self.hf, self.attention(layer), head)
+    def value_weight(
+        self, layer: int | str | tuple[int, int] | Head, head: int | None = None
+    ) -> Float[Tensor, "hidden head_dim"]:
+        """W_V of one head, named as in `value_output`."""
+        name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
+        return value_slice(self.hf, self.attention(name.layer), name.head)
 
-    def output_weight(self, layer: int, head: int) -> Float[Tensor, "head_dim hidden"]:
-        """W_O of one head, as in `value_output`."""
-        return output_slice(self.hf, self.attention(layer), head)
+    def output_weight(
+        self, layer: int | str | tuple[int, int] | Head, head: int | None = None
+    ) -> Float[Tensor, "head_dim hidden"]:
+        """W_O of one head, named as in `value_output`."""
+        name = self.spec.require(layer if head is None else (layer, head))  # type: ignore[arg-type]
+        return output_slice(self.hf, self.attention(name.layer), name.head)
 
     def final_norm(self) -> NormAfter:
         """The norm before the unembedding."""

@@ -15,9 +15,10 @@ from headatlas.core import NOT_IMPORTED, plural
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
+    from headatlas.atlas.comparison import Comparison
     from headatlas.atlas.head_card import HeadCard
 
-__all__ = ["atlas_html", "card_html"]
+__all__ = ["atlas_html", "card_html", "comparison_html"]
 
 #: cells of a map, and relations of a card, that a notebook is given
 _CELLS, _RELATIONS = 2500, 8
@@ -64,7 +65,10 @@ def atlas_html(atlas: Atlas) -> str:
         parts.append(f"<p>effects of single heads: {effects}</p>")
     if contrasts_of(atlas):
         parts.append(f"<p>contrasts: {escape(', '.join(contrasts_of(atlas)))}</p>")
-    if not (atlas.tasks or atlas.relations or atlas.imported or atlas.effect_maps or contrasts_of(atlas)):
+    contents = atlas.contents
+    if contents.unfinished:
+        parts.append(f"<p>unfinished: {escape(', '.join(contents.unfinished))}</p>")
+    if not contents:
         parts.append("<p>nothing is finished yet</p>")
     return "".join(parts)
 
@@ -143,6 +147,21 @@ def card_html(card: HeadCard) -> str:
                 ],
             )
         )
+    return "".join(parts)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison: its sentences, and the heads by their roles in both."""
+    title, *lines, verdict = comparison.lines()
+    parts = [f"<p><b>{escape(title)}</b></p>", f"<p>{escape(verdict)}</p>"]
+    parts.append("<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>")
+    if comparison.roles is not None:
+        columns = list(dict.fromkeys(there for _, there in comparison.roles))
+        rows = [
+            [escape(here), *(str(comparison.roles.get((here, there), 0)) for there in columns)]
+            for here in dict.fromkeys(here for here, _ in comparison.roles)
+        ]
+        parts.append(_table(["first, down; second, across: heads", *columns], rows))
     return "".join(parts)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from headatlas.atlas import Atlas
+from headatlas.atlas import Atlas, atlas_folder
 from headatlas.core import HeadatlasWarning, Metric, Progress, silent
 from headatlas.method.method import EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
@@ -159,7 +159,7 @@ def _unmeasured(atlas: Atlas, request: RelationsRequest) -> list[str]:
 
 
 def validate_atlas(
-    folder: str | Path,
+    atlas: Atlas | str | Path,
     *,
     model: Any = None,
     tasks: Tasks = (),
@@ -172,7 +172,8 @@ def validate_atlas(
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Atlas:
-    """Measure what the maps of an atlas are worth, and keep it there; what is there is not made again.
+    """Measure what the maps of an atlas are worth, and keep it in its folder; what is there is not made
+    again. An atlas in memory stays as it is: the one that is returned has the results.
 
     For every task that was gated (or those of `tasks`): the paper's ablation curves, with `draws` random
     orders; sufficiency and necessity of the heads that gating and each of `methods` (all if None) put
@@ -184,9 +185,15 @@ def validate_atlas(
     moved. `executor` as in `map_heads`.
     """
     load = getattr(executor, "load", {})
-    request = ValidateRequest.of(
-        folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
-        effect_items=effect_items, load=load, metric=metric,
-    )  # fmt: skip
     local = local_executor(model) if model is not None else None
-    return execute(request, folder, resume=True, executor=executor or local, progress=progress or silent)
+    with atlas_folder(atlas) as folder:
+        request = ValidateRequest.of(
+            folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
+            effect_items=effect_items, load=load, metric=metric,
+        )  # fmt: skip
+        validated = execute(
+            request, folder, resume=True, executor=executor or local, progress=progress or silent
+        )
+    if isinstance(atlas, Atlas):
+        validated.path = atlas.path
+    return validated
