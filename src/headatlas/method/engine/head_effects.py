@@ -7,8 +7,9 @@ without the head. Above zero the head helps the task, below zero it hurts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from headatlas.core import ExtensionError, Head, ModelSpec
 from headatlas.method.engine.likelihood import require_finite, row_nll
+from headatlas.method.engine.lower_layers import KeptStream, can_keep_stream
 from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.rows import Pass, RowTable
 from headatlas.model import Model
@@ -148,12 +150,16 @@ def row_effects(
     """The losses of the rows as they are, with each head changed, and with all of them.
 
     `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
+    A change of a head leaves the layers below it as they are: where the model allows it they run once for all
+    heads of a layer, which gives the same bits.
     """
     table = RowTable(rows)
     plain = np.full(len(rows), np.nan)
     changed = np.full((len(rows), *model.spec.shape), np.nan)
     together = np.full(len(rows), np.nan)
     is_done = np.zeros(len(rows), dtype=bool)
+    keeps_stream = can_keep_stream(model)
+    ones = torch.ones(model.spec.shape)
 
     def measure(batch: Pass, what: str) -> np.ndarray:
         losses = row_nll(model, batch).cpu()
@@ -168,8 +174,12 @@ def row_effects(
             members = left[batch.members]
             plain[members] = measure(batch, "losses")
             change = changes(batch, members.tolist())
+            stream = KeptStream(model) if keeps_stream else None
             for head in model.spec:
-                with change(head):
+                if stream is not None:
+                    with model.gates(ones):
+                        stream.move_to(head.layer, partial(row_nll, model, batch))
+                with change(head), nullcontext() if stream is None else stream.skipped():
                     changed[members, head.layer, head.head] = measure(batch, f"losses without {head}")
                 done += 1
                 if progress is not None:
