@@ -297,6 +297,28 @@ def test_progress_is_told(llama):
     }  # fmt: skip
 
 
+def test_the_choice_of_source_is_made_once_per_model(monkeypatch):
+    """It is a property of the model; other weights or another tokenizer need another choice."""
+    from headatlas.method.relation import source_choice
+
+    model = load_model(build_tiny("llama", vocab_size=160), tokenizer=words(), check=False)
+    built_in = relations_for(model, relation_of("built-in", clear_pairs(by_helpers(model, "embedding"))))
+    monkeypatch.setattr(source_choice, "relations_for", lambda model, relations: built_in)
+    made = []
+    choose = source_choice._choose_by
+    monkeypatch.setattr(source_choice, "_choose_by", lambda *args: made.append(1) or choose(*args))
+    relation = relation_of("r", random_pairs(40))
+    first, second = (relation_scores(model, relation).attrs for _ in range(2))
+    assert first == second and len(made) == 1
+    with torch.no_grad():
+        model.hf.model.layers[0].self_attn.o_proj.weight.mul_(2)
+    relation_scores(model, relation)
+    assert len(made) == 2
+    model.tokenizer = words()
+    relation_scores(model, relation)
+    assert len(made) == 3
+
+
 def test_at_most_so_many_pairs_in_texts(llama):
     relation = relation_of("r", random_pairs(400, 2))
     many = len(relation.pairs)

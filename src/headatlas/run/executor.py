@@ -80,10 +80,20 @@ class LocalExecutor:
     model: Any = None
 
     def carry_out(self, request: Request, out: Path, progress: Progress) -> None:
-        model = load_for_run(request.model if self.model is None else self.model)
-        progress(_loaded(model))
-        atlas = open_atlas(out) if Store.exists(out) else None
-        carry_out(request, model, out, request.plan(atlas).stages, progress)
+        with self._model_of(request) as model:
+            progress(_loaded(model))
+            atlas = open_atlas(out) if Store.exists(out) else None
+            carry_out(request, model, out, request.plan(atlas).stages, progress)
+
+    @contextmanager
+    def _model_of(self, request: Request) -> Iterator[Model]:
+        if self.model is not None or request.model.source is None:
+            yield load_for_run(request.model if self.model is None else self.model)
+            return
+        from headatlas.model.idle_model import borrowed_model
+
+        with borrowed_model(request.model.source, **request.model.options()) as model:
+            yield model
 
 
 def execute(
