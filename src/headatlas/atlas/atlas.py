@@ -17,6 +17,7 @@ from headatlas.atlas.finding import Finding, find
 from headatlas.atlas.finding.doubts import Doubt, contrast_doubts, doubts, effect_doubts, validation_doubts
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.imported import uneven_heads
+from headatlas.atlas.method_agreement import MethodAgreement, compare_methods
 from headatlas.atlas.method_names import method_named
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.relation_summary import RelationSummary, count_categories, summarize_relations
@@ -369,6 +370,10 @@ class Atlas:
         if name in self.fitted_methods(task):
             return doubts(self.fitted_by(name), task)
         return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
+
+    def method_agreement(self, task: str) -> list[MethodAgreement]:
+        """How alike each two methods rank the heads of a task: rank correlation and shared top heads."""
+        return compare_methods(self, task)
 
     def stability(self, task: str, threshold: float = THRESHOLD) -> Stability:
         """How far the map of a task stays the same with fewer seeds, other seeds and other items."""

@@ -1,8 +1,8 @@
 """Self-checks that models passed before, kept in the cache folder.
 
-A stored self-check counts only for the same weights (an exact hash), the same config, dtype, kind of device and
-heads as found now, and the same versions of headatlas, torch and transformers. Models with code of their own,
-with weights that are quantized or offloaded, and models that failed, are always checked anew.
+A stored self-check counts only for the same weights (an exact hash), the same config, dtype, kind of device
+and heads as found now, and the same versions of headatlas, torch and transformers. Models with code of their
+own, with weights that are quantized or offloaded, and models that failed, are always checked anew.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 
 from headatlas.atlas.effect_summary import COMPLETE
 from headatlas.atlas.finding import plural
+from headatlas.atlas.method_agreement import MethodAgreement, compare_methods
 from headatlas.atlas.record import EffectMap, Run
 
 if TYPE_CHECKING:
@@ -78,6 +79,18 @@ def _low_separation(separation: float, moving: float | None = None, few_updates:
     return f"mean |G+ − G−| is {separation:.2f}: hardly any gate follows the pressure; {why}"
 
 
+def _methods_differ(
+    other: str, differing: int, correlation: float, shared: int, top: int, head: str, rank: int, heads: int
+) -> str:
+    more = f" and {plural(differing - 1, 'other method')}" if differing > 1 else ""
+    return (
+        f"ranks heads differently from {other}{more}: against {other} the rank correlation is "
+        f"{correlation:.2f}, {shared} of the top {top} heads are the same, and {head}, first there, ranks "
+        f"{rank} of {heads} here; rely on heads that several methods put first, or validate the atlas, which "
+        "measures each ranking"
+    )
+
+
 #: key -> text of a doubt: what is doubtful, why, and what to change
 _TEXTS: Mapping[str, Callable[..., str]] = {
     "chance": _CHANCE.format,
@@ -139,6 +152,7 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
         f"effects measured on {_effect_items(items, groups)}: too few to tell small effects from noise; "
         f"raise --items or --seeds, or add items{' of other groups' if groups < items else ''} to the task"
     ),
+    "methods-differ": _methods_differ,
     "completeness": lambda error, is_single: (
         f"integrated gradients miss the loss difference that they should add up to by {_percent(error)}: "
         f"they have not converged; measure {'more items' if is_single else 'them again, into a new atlas'}"
@@ -168,6 +182,7 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "not-normalized": lambda **_: "sufficiency in nats",
     "validation-draws": lambda draws: f"validated with {plural(draws, 'random order')}",
     "effect-items": lambda items, groups: f"effects of {_effect_items(items, groups)}",
+    "methods-differ": lambda other, **_: f"ranks differ from {other}",
     "completeness": lambda error, **_: f"integrated gradients {_percent(error)} off",
 }
 
@@ -263,7 +278,28 @@ def effect_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
     if error is not None and error > COMPLETE:
         dtypes = {one.facts.get("dtype") for one in maps}
         found.append(Doubt("completeness", {"error": error, "is_single": dtypes == {"float32"}}))
+    found.append(_method_doubt(compare_methods(atlas, task, method), method))
     return [doubt for doubt in found if doubt is not None]
+
+
+def _method_doubt(agreements: Sequence[MethodAgreement], method: str) -> Doubt | None:
+    """A doubt if the method ranks heads differently from others, with the one that it agrees least with."""
+    differing = [agreement for agreement in agreements if agreement.disagree]
+    if not differing:
+        return None
+    worst = min(differing, key=lambda agreement: agreement.correlation)
+    is_first = worst.first == method
+    numbers = {
+        "other": worst.second if is_first else worst.first,
+        "differing": len(differing),
+        "correlation": worst.correlation,
+        "shared": worst.shared,
+        "top": worst.top,
+        "head": str(worst.second_head if is_first else worst.first_head),
+        "rank": worst.second_rank if is_first else worst.first_rank,
+        "heads": worst.heads,
+    }
+    return Doubt("methods-differ", numbers)
 
 
 def _effect_items_doubt(maps: Sequence[EffectMap]) -> Doubt | None:
