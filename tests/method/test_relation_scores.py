@@ -287,9 +287,9 @@ def test_a_model_without_a_first_mlp_where_nothing_agrees_with_anything():
 def test_progress_is_told(llama):
     told = []
     relations = [relation_of("one", random_pairs(40)), relation_of("two", random_pairs(40, 2))]
-    relation_scores(llama, relations, told=lambda *step: told.append(step))
+    relation_scores(llama, relations, progress=told.append)
     stages = {}
-    for what, done, total in told:
+    for what, done, total in ((event.what, event.done, event.total) for event in told):
         assert done == stages.get(what, (0, total))[0] + 1 and total == stages.get(what, (0, total))[1]
         stages[what] = done, total
     assert stages == {
@@ -459,7 +459,7 @@ def test_when_memory_runs_out_texts_are_read_in_smaller_passes(monkeypatch):
         np.testing.assert_allclose(given[kind].values, wanted[kind].values, atol=1e-6)
 
 
-def test_what_is_no_model_is_one_sentence(tmp_path):
-    for given in (tmp_path, build_tiny("llama"), None):
+def test_what_is_no_model_is_one_sentence():
+    for given in (build_tiny("llama"), None):
         with pytest.raises(RequestError, match="is not a Model; give what load_model returns"):
             relation_scores(given, "plural")

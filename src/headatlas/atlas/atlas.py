@@ -163,7 +163,7 @@ class Atlas:
         self._require(task, method)
         if seeds := self.seeds(task, method):
             return seeds
-        raise AtlasError(f"no seed of {task!r} is finished; go on with 'headatlas map … --resume'.")
+        raise AtlasError(f"no seed of {task!r} is finished; go on with resume=True.")
 
     def _labelled(self, values: np.ndarray, **axes: Any) -> xr.DataArray:
         layers, heads = self.spec.shape
@@ -410,8 +410,8 @@ class Atlas:
             raise AtlasError(
                 "this atlas has no relation scores"
                 + (f" from texts ({method})" if self.relations else "")
-                + "; 'headatlas relations' makes them"
-                + (" with --dynamic." if self.relations else ".")
+                + "; relate_heads makes them"
+                + (" with dynamic=True." if self.relations else ".")
             )
         maps = [self._scores[method, name] for name in names]
         values = np.stack([one.values for one in maps])

@@ -23,6 +23,7 @@ from headatlas.atlas.finding import plural
 from headatlas.atlas.finding.doubts import LEAST_SEEDS
 from headatlas.atlas.interval import Interval
 from headatlas.atlas.roles import ROLE_WORDS, SCORES, roles_of
+from headatlas.atlas.setting_difference import setting_differences
 from headatlas.atlas.statistics import (
     PERMUTATIONS,
     TEST_LEVEL,
@@ -33,7 +34,7 @@ from headatlas.atlas.statistics import (
     shuffled_correlation,
     tail_p,
 )
-from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked
+from headatlas.core import THRESHOLD, AtlasError, RequestError, UnknownNameError, ranked, warn_user
 from headatlas.core.lazy import xr
 
 __all__ = [
@@ -112,11 +113,11 @@ def shared_tasks(one: Atlas, other: Atlas, tasks: Sequence[str] = ()) -> list[tu
     found = [(task, task) for task in one.tasks if task in other.tasks]
     if one is other or not found:
         if one is other:
-            raise RequestError("an atlas and itself: give two of its tasks with --task.")
+            raise RequestError("an atlas and itself: give two of its tasks with tasks=….")
         have = [", ".join(atlas.tasks) or "none" for atlas in (one, other)]
         raise AtlasError(
-            f"no task is gated in both ({have[0]}; {have[1]}): give two with --task, the first one's and the "
-            "other's."
+            f"no task is gated in both ({have[0]}; {have[1]}): give two with tasks=…, the first one's and "
+            "the other's."
         )
     return found
 
@@ -124,8 +125,14 @@ def shared_tasks(one: Atlas, other: Atlas, tasks: Sequence[str] = ()) -> list[tu
 def compare_atlases(
     one: Atlas, other: Atlas, task: str, other_task: str | None = None, threshold: float = THRESHOLD
 ) -> Comparison:
-    """One task of each."""
+    """One task of each. A `HeadatlasWarning` says if their gates were fitted in another dtype, with another
+    objective or with other updates."""
     there = other_task or task
+    if differences := setting_differences(one, other, task, there):
+        warn_user(
+            f"{task} and {there} were mapped differently ({'; '.join(differences)}): such differences change "
+            "roles, so map both with the same settings"
+        )
     by_heads = one.spec.heads == other.spec.heads
     atlases, tasks = (one, other), (task, there)
     means = [atlas.scores(name).mean("seed") for atlas, name in zip(atlases, tasks, strict=True)]

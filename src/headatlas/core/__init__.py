@@ -7,6 +7,7 @@ from headatlas.core.errors import (
     FitError,
     GateError,
     HeadatlasError,
+    HeadatlasWarning,
     HeadNameError,
     ModelRefusedError,
     ModelSourceError,
@@ -39,6 +40,7 @@ from headatlas.core.progress import (
     Workers,
     silent,
 )
+from headatlas.core.progress_bar import progress_of, warn_user
 from headatlas.core.text import (
     escape_unprintable,
     first_line,
@@ -68,6 +70,7 @@ __all__ = [
     "Head",
     "HeadNameError",
     "HeadatlasError",
+    "HeadatlasWarning",
     "Loaded",
     "ModelRef",
     "ModelRefusedError",
@@ -92,6 +95,7 @@ __all__ = [
     "method_name_problem",
     "parse_json",
     "plural",
+    "progress_of",
     "ranked",
     "relation_words",
     "require_device",
@@ -104,6 +108,7 @@ __all__ = [
     "slug",
     "staged_folder",
     "title_of",
+    "warn_user",
     "without_local_paths",
     "write_whole",
     "writing",

@@ -13,6 +13,8 @@
         ├── TaskError                  a task that cannot be read, or has nothing to ask
         └── AtlasError                 a folder that is no atlas, or does not fit the request
 
+A result that needs a second look is a HeadatlasWarning.
+
 A message is one sentence or two: the value, what is allowed, what to do.
 """
 
@@ -31,6 +33,7 @@ __all__ = [
     "GateError",
     "HeadNameError",
     "HeadatlasError",
+    "HeadatlasWarning",
     "ModelRefusedError",
     "ModelSourceError",
     "RequestError",
@@ -48,6 +51,10 @@ class HeadatlasError(Exception):
     def __init__(self, message: str) -> None:
         text = " ".join(line.strip() for line in str(message).splitlines() if line.strip())
         super().__init__(escape_unprintable(text))  # a message may quote a foreign file
+
+
+class HeadatlasWarning(UserWarning):
+    """A result that needs a second look."""
 
 
 class ExtensionError(HeadatlasError):

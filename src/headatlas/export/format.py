@@ -85,7 +85,7 @@ class ExportRequest:
         else:
             names = gated_names(atlas, () if task is None else [task], trust_code=trust_code)
         if len(names) > 1:
-            raise RequestError(f"the atlas has several tasks; choose one with --task: {', '.join(names)}.")
+            raise RequestError(f"the atlas has several tasks; choose one with task=…: {', '.join(names)}.")
         if chosen.check is not None:
             chosen.check(atlas, names[0], settings)
         given_load = {

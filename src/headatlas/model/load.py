@@ -249,7 +249,7 @@ def _explain(error: Exception, name: str, trust: bool) -> str:
     if "trust_remote_code" in text and not trust:
         return (
             f"{name} needs code of its own to load; if you trust that code, allow it with "
-            "trust_remote_code=True (--trust-remote-code)."
+            "trust_remote_code=True."
         )
     kind = type(error).__name__
     if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from headatlas.atlas import Atlas
-from headatlas.core import Progress, silent
-from headatlas.method.method import EffectOptions
+from headatlas.atlas import Atlas, Doubt
+from headatlas.core import Progress, RequestError, progress_of, warn_user
+from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
 from headatlas.request.validate_request import DRAWS, HELD_OUT, ValidateRequest
-from headatlas.run.executor import Executor, execute, local_executor
+from headatlas.run.executor import Executor, Request, execute, local_executor
 from headatlas.task import Relation, Task
 
 __all__ = ["contrast_heads", "map_heads", "relate_heads", "validate_atlas"]
+
+#: continue an atlas, refuse to, or ("auto") continue it if there is one
+Resume = bool | Literal["auto"]
 
 
 def map_heads(
@@ -24,22 +27,37 @@ def map_heads(
     *,
     method: str = "gating",
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     checkpoint_seconds: float = 30.0,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
     **options: Any,
 ) -> Atlas:
     """Map which heads each task needs and open the atlas.
 
-    `model` is a `Model`, a transformers model, or a name, which is loaded in dtype "fast". `options` are
-    those of the method. Gating has `preset` ("quick" or "paper"), `seeds`, `updates`, `batch` and
-    `objective`; the other methods have `items` (32), which each of their `seeds` (1) draws anew, and measure
-    the effect of every head on the loss.
+    `model` is a `Model`, a transformers model, or a name, which is loaded in dtype "fast" unless `dtype` says
+    otherwise; `dtype`, `device`, `device_map`, `revision` and `trust_remote_code` are those of `load_model`
+    and go with a name only. `options` are those of the method. Gating has `preset` ("quick" or "paper"),
+    `seeds`, `updates`, `batch` and `objective`; the other methods have `items` (32), which each of their
+    `seeds` (1) draws anew, and measure the effect of every head on the loss.
 
-    With `out` everything is kept in that folder, fit by fit; `resume` continues what is there, or adds tasks
-    and seeds to it. A run that was killed and resumed gives the numbers of an uninterrupted run.
+    Methods answer different questions and can disagree: `attribute-gradient` is a linear estimate from one
+    backward pass, and on SmolLM2 it gave the head that ablation puts first rank 262 of 270. Where an atlas
+    has several methods of a task, those that rank heads differently say so (`Atlas.method_agreement`).
+
+    With `out` everything is kept in that folder, fit by fit. An atlas that is there already is continued, and
+    gets more tasks and seeds, so a notebook cell can run twice; `resume=False` refuses it, and so does any
+    other option that changes numbers. A run that was killed and resumed gives the numbers of an uninterrupted
+    run.
+
+    `progress` shows a bar on a terminal and in a notebook; False shows nothing, and a function is called with
+    each event. Reasons to doubt the result (`Atlas.doubts`) are a `HeadatlasWarning` at the end.
 
     Seeds are fitted together in blocks of five (0 to 4, 5 to 9, …). The seeds of a block change how each
     other's numbers are rounded, and a fit amplifies rounding: three seeds, and two more added later, are not
@@ -48,12 +66,19 @@ def map_heads(
 
     With an `executor` (a `Ray`) the work is done elsewhere; the model is then given by its name.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = MapRequest.of(
-        model, tasks, method, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds, **options
+        model,
+        tasks,
+        method,
+        max_tokens=max_tokens,
+        checkpoint_seconds=checkpoint_seconds,
+        load=load,
+        **options,
     )
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+    atlas = _execute(request, out, resume, executor or local_executor(model), progress)
+    _warn({task.name: _map_doubts(atlas, task.name, request.method) for task in request.tasks})
+    return atlas
 
 
 def contrast_heads(
@@ -62,29 +87,35 @@ def contrast_heads(
     forget: str | Path | Task,
     *,
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     preset: str | None = None,
     seeds: int | None = None,
     updates: int | None = None,
     batch: int | None = None,
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     checkpoint_seconds: float = 30.0,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Fit gates that keep the task `retain` and destroy the task `forget`.
 
     Both are measured on held-out items, without the gates and with them; the figures are in the run's
     `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on. Seeds are fitted
-    side by side in blocks of five, as in `map_heads`.
+    side by side in blocks of five. `resume`, `progress`, `dtype` and the like as in `map_heads`.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = ContrastRequest.of(
-        model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
+        model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds, load=load,
         preset=preset, seeds=seeds, updates=updates, batch=batch,
     )  # fmt: skip
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+    atlas = _execute(request, out, resume, executor or local_executor(model), progress)
+    _warn({request.name: atlas.doubts(request.name, "contrast")})
+    return atlas
 
 
 def relate_heads(
@@ -92,29 +123,33 @@ def relate_heads(
     relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
     *,
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     k: int | None = None,
     source: str = "auto",
     salient: bool = True,
     dynamic: bool = False,
     causal: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Score relations (all built-in ones if none is given) on all heads and open the atlas.
 
     `source` as in `relation_scores`, `k` for all relations; `salient` adds the tokens that each head
     amplifies, `dynamic` the scores in texts (at most 100 pairs of a relation in three texts), `causal` the
     named relations with their top heads switched off. With `out` all of it is kept in that folder, next to
-    what is there, which is not made again; that takes `resume`. A name is loaded in the dtype of its weights.
-    `executor` as in `map_heads`.
+    what is there, which is not made again. A name is loaded in the dtype of its weights. `resume`,
+    `progress`, `executor`, `dtype` and the like as in `map_heads`.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = RelationsRequest.of(
-        model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal
+        model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal, load=load
     )
-    return execute(
-        request, out, resume=resume, executor=executor or local_executor(model), progress=progress or silent
-    )
+    return _execute(request, out, resume, executor or local_executor(model), progress)
 
 
 def validate_atlas(
@@ -127,8 +162,13 @@ def validate_atlas(
     draws: int = DRAWS,
     retest: int = 1,
     effect_items: int = EffectOptions.items,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Measure what the maps of an atlas are worth, and keep it there; what is there is not made again.
 
@@ -137,13 +177,57 @@ def validate_atlas(
     first, on `items` held-out items; and `retest` seeds fitted anew on each of two halves of the items. A
     method that the atlas does not have yet is run, on `effect_items` items.
 
-    The atlas remembers its model and its task files; give `model` or `tasks` if they have moved. `executor`
-    as in `map_heads`.
+    The atlas remembers its model and its task files; give `model` or `tasks` if they have moved. `progress`,
+    `executor`, `dtype` and the like as in `map_heads`; the model is loaded in the dtype of the gates.
     """
-    load = getattr(executor, "load", {})
+    load = getattr(executor, "load", {}) | _load_options(
+        model, dtype, device, device_map, revision, trust_remote_code
+    )
     request = ValidateRequest.of(
         folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
         effect_items=effect_items, load=load,
     )  # fmt: skip
     local = local_executor(model) if model is not None else None
-    return execute(request, folder, resume=True, executor=executor or local, progress=progress or silent)
+    atlas = _execute(request, folder, True, executor or local, progress)
+    _warn({task.name: atlas.doubts(task.name, "validation") for task in request.tasks})
+    return atlas
+
+
+def _execute(
+    request: Request,
+    out: str | Path | None,
+    resume: Resume,
+    executor: Executor | None,
+    progress: bool | Progress,
+) -> Atlas:
+    with progress_of(progress) as shown:
+        return execute(request, out, resume=resume, executor=executor, progress=shown)
+
+
+def _load_options(
+    model: Any, dtype: Any, device: Any, device_map: Any, revision: str | None, trust_remote_code: bool
+) -> dict[str, Any]:
+    """The options of `load_model` that were given; refused for a model that is loaded."""
+    options = {"dtype": dtype, "device": device, "device_map": device_map, "revision": revision}
+    options = {name: value for name, value in options.items() if value is not None}
+    if options.get("device") == "auto":
+        del options["device"]  # the default
+    if model is not None and not isinstance(model, str | Path):
+        for name in options:
+            raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
+        return {}
+    return options | ({"trust_remote_code": True} if trust_remote_code else {})
+
+
+def _map_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
+    """The reasons to doubt what a method found. Fits other than G+ and G- have no roles and no doubts."""
+    if not METHODS[method].stages or method in atlas.fitted_methods(task):
+        return atlas.doubts(task, method)
+    return []
+
+
+def _warn(doubts: Mapping[str, Sequence[Doubt]]) -> None:
+    """One warning for all results of a call: name -> its doubts."""
+    lines = [f"{name}: {doubt.text}" for name, some in doubts.items() for doubt in some]
+    if lines:
+        warn_user("\n".join(lines))

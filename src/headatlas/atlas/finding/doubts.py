@@ -57,7 +57,7 @@ def _updates(free: int, pressed: int | None = None) -> str:
     least = " + ".join(str(LEAST_UPDATES[stage]) for stage in ("free", "pressed")[: 2 - (pressed is None)])
     return (
         f"{_update_counts(free, pressed)}, fewer than any preset has ({least}): the gates still depend on "
-        "where they started; leave out --updates, or raise it"
+        "where they started; leave out updates=…, or raise it"
     )
 
 
@@ -71,11 +71,9 @@ def _effect_items(items: int, groups: int) -> str:
 
 def _low_separation(separation: float, moving: float | None = None, few_updates: bool = False) -> str:
     if few_updates or moving is None or moving > _MOST_MOVING:
-        why = "there were too few updates to tell which heads matter; raise --updates"
+        why = "there were too few updates to tell which heads matter; raise updates=…"
     else:
-        why = (
-            "the gates have settled, so nearly every head would matter; check that with 'headatlas validate'"
-        )
+        why = "the gates have settled, so nearly every head would matter; check that with validate_atlas"
     return f"mean |G+ − G−| is {separation:.2f}: hardly any gate follows the pressure; {why}"
 
 
@@ -86,7 +84,7 @@ def _methods_differ(
     return (
         f"ranks heads differently from {other}{more}: against {other} the rank correlation is "
         f"{correlation:.2f}, {shared} of the top {top} heads are the same, and {head}, first there, ranks "
-        f"{rank} of {heads} here; rely on heads that several methods put first, or validate the atlas, which "
+        f"{rank} of {heads} here; rely on heads that several methods put first, or run validate_atlas, which "
         "measures each ranking"
     )
 
@@ -99,7 +97,7 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     "updates": _updates,
     "seeds": lambda seeds: (
         f"{plural(seeds, 'seed')}, fewer than any preset has ({LEAST_SEEDS}): other seeds may give another "
-        f"map; --seeds {LEAST_SEEDS} --resume adds some"
+        f"map; seeds={LEAST_SEEDS} with resume=True adds some"
     ),
     "imported-seeds": lambda seeds: f"{plural(seeds, 'seed')} imported: other seeds may give another map",
     "separation-low": _low_separation,
@@ -113,11 +111,11 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     ),
     "moving": lambda moving: (
         f"{_percent(moving)} of gates still moved by more than {_MOVED} in the last fifth of the updates: "
-        "their roles may change with more updates; raise --updates"
+        "their roles may change with more updates; raise updates=…"
     ),
     "seeds-differ": lambda correlation: (
         f"seeds correlate {correlation:.2f} in facilitation: each seed gives another map; rely on heads with "
-        "the same role in every seed, or raise --updates"
+        "the same role in every seed, or raise updates=…"
     ),
     "imported-seeds-differ": lambda correlation: (
         f"seeds correlate {correlation:.2f} in facilitation: each seed gives another map; rely on heads with "
@@ -141,16 +139,16 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
         f"task to forget: {plural(items, 'held-out item')}, too few for small differences; add items to it"
     ),
     "validation-items": lambda items: (
-        f"validated on {items}: its intervals are wide; raise --items, or add items to the task"
+        f"validated on {items}: its intervals are wide; raise items=…, or add items to the task"
     ),
     "not-normalized": lambda reason: f"sufficiency and necessity are in nats; {reason}",
     "validation-draws": lambda draws: (
         f"validated with {plural(draws, 'random order')}: their band holds fewer than 95 % of new orders; "
-        f"raise --draws to {_FEW_DRAWS} or more"
+        f"raise draws=… to {_FEW_DRAWS} or more"
     ),
     "effect-items": lambda items, groups: (
         f"effects measured on {_effect_items(items, groups)}: too few to tell small effects from noise; "
-        f"raise --items or --seeds, or add items{' of other groups' if groups < items else ''} to the task"
+        f"raise items=… or seeds=…, or add items{' of other groups' if groups < items else ''} to the task"
     ),
     "methods-differ": _methods_differ,
     "completeness": lambda error, is_single: (

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from headatlas.core import DIRECTIONS, UnknownNameError
+from headatlas.core import DIRECTIONS, Progress, RequestError, UnknownNameError, Update, progress_of
 from headatlas.core.lazy import xr
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads
 from headatlas.model import SOURCES, Model
+from headatlas.model.idle_model import borrowed_model
 from headatlas.task import LEAST_PAIRS, PairTokens, Relation, RelationTokens
 
 __all__ = [
@@ -30,12 +33,17 @@ _DYNAMIC_SAMPLE = 100
 
 
 def relation_scores(
-    model: Model,
+    model: Model | str | Path,
     relations: str | Path | Relation | Sequence[str | Path | Relation] | None = None,
     *,
     k: int | Mapping[str, int] | None = None,
     source: str = "auto",
-    told: Told | None = None,
+    progress: bool | Progress = True,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> xr.DataArray:
     """[relation, direction, layer, head]: the share of a relation's pairs that a head implements.
 
@@ -49,13 +57,37 @@ def relation_scores(
     measured in texts instead ("multi-token": at most 100 pairs in one text, attention forced onto the source;
     where targets are several tokens one piece stands for each, `whole` is False, and k is 1), and if that
     cannot be done its values are NaN ("none").
+
+    `model` is what `load_model` returns, or a name, which is loaded in the dtype of its weights unless
+    `dtype` says otherwise; `dtype`, `device`, `device_map`, `revision` and `trust_remote_code` are those of
+    `load_model`. `progress` as in `map_heads`.
     """
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
-    found = relations_for(model, relations)
-    _require_names(k, found)
-    with model.measuring():
-        return scores_from_weights(Writer(model), found, k, source, told)
+    options: dict[str, Any] = {
+        "dtype": dtype, "device": device, "device_map": device_map, "revision": revision,
+    }  # fmt: skip
+    options = {name: value for name, value in options.items() if value is not None}
+    if trust_remote_code:
+        options["trust_remote_code"] = True
+    with _loaded(model, options) as loaded, progress_of(progress) as report:
+
+        def told(what: str, done: int, total: int) -> None:
+            report(Update(what, done, total))
+
+        found = relations_for(loaded, relations)
+        _require_names(k, found)
+        with loaded.measuring():
+            return scores_from_weights(Writer(loaded), found, k, source, told)
+
+
+def _loaded(model: Any, options: Mapping[str, Any]) -> AbstractContextManager[Model]:
+    if isinstance(model, str | Path):
+        return borrowed_model(model, **options)
+    if isinstance(model, Model):
+        for name in options:
+            raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
+    return nullcontext(model)
 
 
 def scores_from_weights(
