@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from uuid import uuid4
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -79,6 +80,20 @@ def pytest_make_collect_report(collector):
     if report.skipped and os.environ.get("CI") == "true":
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} was skipped in CI: {report.longrepr}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered(monkeypatch, tmp_path_factory):
+    """Each test loads and checks its models anew, and leaves nothing in the user's cache folder."""
+    try:
+        from headatlas.model import idle_model, proof_cache
+    except ImportError:  # a GPU machine need not have every dependency
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp() / "checks" / uuid4().hex
+    monkeypatch.setattr(proof_cache, "checks_folder", lambda: folder)
+    yield
+    idle_model.forget_model()
 
 
 @pytest.fixture(autouse=True)

@@ -179,7 +179,7 @@ def test_effects_of_few_items_or_groups_are_doubtful():
         return [(item, item) for item in items]
 
     assert said(each(*range(20))) == [] and said(each(*range(12)), each(*range(10, 20))) == []
-    few = "effects measured on 12 distinct items: too few to tell small effects from noise; raise --items"
+    few = "effects measured on 12 distinct items: too few to tell small effects from noise; raise items=…"
     assert [text.startswith(few) for text in said(each(*range(12)), each(*range(12)))] == [True]
     assert said(each(4))[0].startswith("effects measured on 1 distinct item: ")
     pairs = [(item, item % 9) for item in range(60)]
@@ -297,7 +297,7 @@ def test_imported_gates_get_no_advice_about_fitting():
     atlas = with_run(atlas_of({"sums": seeds}), task_facts=facts, baseline={})
     assert keys(atlas) == ["imported-seeds", "imported-separation-low", "imported-seeds-differ"]
     for text in (*(doubt.text for doubt in doubts(atlas, "sums")), made_how(atlas, "sums")):
-        assert not any(option in text for option in ("--updates", "--seeds", "--resume"))
+        assert not any(option in text for option in ("updates=", "seeds=", "resume="))
     assert all(doubt.brief for doubt in doubts(atlas, "sums"))
     far = with_run(settled(separation=1), task_facts=facts, settings={})
     assert "no range is known for imported gates" in made_how(far, "sums")

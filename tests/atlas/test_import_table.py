@@ -185,7 +185,7 @@ def test_relations_written_by_table_are_read_again(tmp_path):
 
 def test_an_atlas_can_be_added_to(tmp_path):
     import_table(relation_lines(), tmp_path / "atlas")
-    with pytest.raises(AtlasError, match="--resume"):
+    with pytest.raises(AtlasError, match="resume=True"):
         import_table(relation_lines(), tmp_path / "atlas")
     lines, _ = task_lines()
     atlas = import_table(lines, tmp_path / "atlas", resume=True)
@@ -252,7 +252,7 @@ def test_the_number_of_parameters_is_unknown(tmp_path):
 def test_repeated_heads_offer_an_average(tmp_path):
     each = [relation_lines(template=name, score=score) for name, score in (("x", 0.2), ("y", 0.4))]
     lines = pd.concat([*each, relation_lines(template="z", score=0.9).iloc[:1]])
-    with pytest.raises(RequestError, match=r"row 13 repeats row 1 .*differ in template: --average template"):
+    with pytest.raises(RequestError, match=r"row 13 repeats row 1 .*differ in template: average='template'"):
         import_table(lines, tmp_path / "atlas")
     with pytest.raises(RequestError, match=r"no column 'frame' to average over; there are template"):
         import_table(lines, tmp_path / "atlas", average=["frame"])
@@ -363,7 +363,7 @@ CASES = {
         ["row 14 repeats row 4 (a, L0H2)"],
     ),
     "both": (relation_lines(task="t"), ["row 2 names a task and a relation"]),
-    "models": (changed(2, model="n"), ["holds 2 models (m, n)", "--model"]),
+    "models": (changed(2, model="n"), ["holds 2 models (m, n)", "model=…"]),
     "categories": (changed(2, category="other"), ["'a' has several categories (knowledge, other)"]),
     "fit": (relation_lines(fit="keep").rename(columns={"relation": "task"}), ["row 2", "the fit 'keep'"]),
     "gate": (relation_lines(fit="retain", score=-0.5).rename(columns={"relation": "task"}), ["gate -0.5"]),

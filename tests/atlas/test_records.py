@@ -78,7 +78,7 @@ def test_the_paths_of_schema_1():
 @pytest.mark.parametrize("record", EXAMPLES)
 def test_a_record_of_another_run_is_refused(store, record):
     store.write(record)
-    with pytest.raises(AtlasError, match=r"belongs to another run; delete it .* again with --resume"):
+    with pytest.raises(AtlasError, match=r"belongs to another run; delete it .* again with resume=True"):
         store.read(type(record), entry(record, "other"), **key_of(record))
 
 

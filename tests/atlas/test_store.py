@@ -84,7 +84,7 @@ def test_a_damaged_fit(model, made, copied, damage):
         "nonsense": b"nonsense" * 40,
     }
     path.write_bytes(bad[damage])
-    words = ["1-retain.safetensors", "--resume"]
+    words = ["1-retain.safetensors", "resume=True"]
     refuses(AtlasError, words, lambda: open_atlas(copied / "atlas"))
     refuses(
         AtlasError, words, lambda: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True)
@@ -98,15 +98,15 @@ def test_a_damaged_fit(model, made, copied, damage):
 def test_an_atlas_is_not_overwritten(model, copied):
     refuses(
         AtlasError,
-        ["holds an atlas already", "--resume"],
-        lambda: small_run(model, copied / "words.jsonl", copied / "atlas"),
+        ["holds an atlas already", "resume=True"],
+        lambda: small_run(model, copied / "words.jsonl", copied / "atlas", resume=False),
     )
 
 
 def test_other_settings_are_refused_by_name(model, made, copied):
     run = lambda **changes: small_run(model, copied / "words.jsonl", copied / "atlas", resume=True, **changes)  # noqa: E731
     whole = (
-        f"{copied / 'atlas'} has 'words' already, made with {{}}; choose another --out or ask for the same."
+        f"{copied / 'atlas'} has 'words' already, made with {{}}; choose another out=… or ask for the same."
     )
     refuses(AtlasError, [whole.format("batch 4 instead of 5")], lambda: run(batch=5))
     refuses(AtlasError, [whole.format("objective bounded instead of paper")], lambda: run(objective="paper"))
@@ -176,7 +176,7 @@ def test_a_full_disk(model, made, tmp_path, monkeypatch):
             patch.setattr("os.fsync", scarce)
             refuses(
                 StoreError,
-                ["cannot be written: No space left on device", "--resume"],
+                ["cannot be written: No space left on device", "resume=True"],
                 lambda folder=folder: small_run(model, made / "words.jsonl", folder, resume=True),
             )
         assert not list(folder.rglob(".*.tmp"))
@@ -196,7 +196,7 @@ def test_a_really_full_disk(model, made, tmp_path):
     try:
         refuses(
             StoreError,
-            ["cannot be written", "--resume"],
+            ["cannot be written", "resume=True"],
             lambda: small_run(model, made / "words.jsonl", disk / "atlas", resume=True),
         )
         subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
@@ -219,7 +219,7 @@ def test_a_read_only_folder(model, made, tmp_path):
     try:
         refuses(
             RequestError,
-            ["cannot be written", "choose another --out"],
+            ["cannot be written", "choose another out=…"],
             lambda: small_run(model, made / "words.jsonl", folder / "atlas"),
         )
     finally:
@@ -232,7 +232,7 @@ def test_a_read_only_folder(model, made, tmp_path):
 def test_a_folder_that_is_a_file(model, made, tmp_path):
     (tmp_path / "file").write_text("x")
     refuses(
-        AtlasError, ["is a file", "--out"], lambda: small_run(model, made / "words.jsonl", tmp_path / "file")
+        AtlasError, ["is a file", "out=…"], lambda: small_run(model, made / "words.jsonl", tmp_path / "file")
     )
 
 

@@ -361,7 +361,7 @@ def test_wrong_requests_are_answered_in_a_sentence(by_hand, in_texts, from_score
             plot(Atlas(by_hand.spec, [], []))
         with pytest.raises(UnknownNameError, match="did you mean 'safe'"):
             plot(in_texts, palette="save")
-    with pytest.raises(AtlasError, match=r"no relation scores from texts .attending.; .* with --dynamic"):
+    with pytest.raises(AtlasError, match=r"no relation scores from texts .attending.; .* with dynamic=True"):
         plot_dynamic(by_hand)
     with pytest.raises(
         UnknownNameError, match="no kind of dynamic score named 'force'; did you mean 'forced'"

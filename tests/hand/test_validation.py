@@ -416,8 +416,8 @@ def test_what_speaks_against_a_map():
     made = atlas_of({"weak": weak, "good": good, "other": other})
     few = "7 distinct held-out items: too few"  # as many as these atlases say that they had
     alone, separation, *rest = (doubt.text for doubt in doubts(made, "weak"))
-    assert separation.startswith("mean |G+ − G−| is 0.05") and "raise --updates" in separation
-    assert alone.startswith("1 seed, fewer than any preset") and "--resume adds some" in alone
+    assert separation.startswith("mean |G+ − G−| is 0.05") and "raise updates=…" in separation
+    assert alone.startswith("1 seed, fewer than any preset") and "resume=True adds some" in alone
     assert len(rest) == 1 and rest[0].startswith(few)
     assert [doubt.key for doubt in doubts(made, "good")] == ["seeds", "held-out"]
     _, alike, *rest = (doubt.text for doubt in doubts(made, "other"))

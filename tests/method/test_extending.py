@@ -191,9 +191,7 @@ def test_a_method_that_fails_is_named(model, task, monkeypatch):
         return len(model) + rows
 
     add(monkeypatch, replace(SOUND, measure=broken))
-    with pytest.raises(
-        ExtensionError, match=r"the method 'by-hand' failed \(TypeError: .*; --debug shows wh"
-    ):
+    with pytest.raises(ExtensionError, match=r"the method 'by-hand' failed \(TypeError: .*\)"):
         map_heads(model, task, method="by-hand", items=4)
 
 

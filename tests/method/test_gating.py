@@ -485,7 +485,7 @@ def test_no_number_stops_the_fit(bad):
                 model.hf.lm_head.weight[0, 0] = bad
 
     with pytest.raises(
-        FitError, match=r"sums, seed 4, fit free: .* at update 2 of 3; .* try --dtype float32"
+        FitError, match=r"sums, seed 4, fit free: .* at update 2 of 3; .* try dtype='float32'"
     ):
         fit.run(spoil)
 

@@ -288,14 +288,36 @@ def test_a_model_without_a_first_mlp_where_nothing_agrees_with_anything():
 def test_progress_is_told(llama):
     told = []
     relations = [relation_of("one", random_pairs(40)), relation_of("two", random_pairs(40, 2))]
-    relation_scores(llama, relations, told=lambda *step: told.append(step))
+    relation_scores(llama, relations, progress=told.append)
     stages = {}
-    for what, done, total in told:
+    for what, done, total in ((event.what, event.done, event.total) for event in told):
         assert done == stages.get(what, (0, total))[0] + 1 and total == stages.get(what, (0, total))[1]
         stages[what] = done, total
     assert stages == {
         "choice of source": (36, 36), "weights": (12, 12), "multi-token relations": (12, 12)
     }  # fmt: skip
+
+
+def test_the_choice_of_source_is_made_once_per_model(monkeypatch):
+    """It is a property of the model; other weights or another tokenizer need another choice."""
+    from headatlas.method.relation import source_choice
+
+    model = load_model(build_tiny("llama", vocab_size=160), tokenizer=words(), check=False)
+    built_in = relations_for(model, relation_of("built-in", clear_pairs(by_helpers(model, "embedding"))))
+    monkeypatch.setattr(source_choice, "relations_for", lambda model, relations: built_in)
+    made = []
+    choose = source_choice._choose_by
+    monkeypatch.setattr(source_choice, "_choose_by", lambda *args: made.append(1) or choose(*args))
+    relation = relation_of("r", random_pairs(40))
+    first, second = (relation_scores(model, relation).attrs for _ in range(2))
+    assert first == second and len(made) == 1
+    with torch.no_grad():
+        model.hf.model.layers[0].self_attn.o_proj.weight.mul_(2)
+    relation_scores(model, relation)
+    assert len(made) == 2
+    model.tokenizer = words()
+    relation_scores(model, relation)
+    assert len(made) == 3
 
 
 def test_at_most_so_many_pairs_in_texts(llama):
@@ -438,8 +460,8 @@ def test_when_memory_runs_out_texts_are_read_in_smaller_passes(monkeypatch):
         np.testing.assert_allclose(given[kind].values, wanted[kind].values, atol=1e-6)
 
 
-def test_what_is_no_model_is_one_sentence(tmp_path):
-    for given in (tmp_path, "smollm2", None):
+def test_what_is_no_model_is_one_sentence():
+    for given in (5, None):
         with pytest.raises(RequestError, match="is not a Model; give what load_model returns"):
             relation_scores(given, "plural")
 

@@ -306,7 +306,7 @@ def test_foreign_code_is_not_run_unasked(copy):
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"}}
     (copy / "config.json").write_text(json.dumps(config))
     (copy / "own.py").write_text("raise SystemExit('ran')")
-    with pytest.raises(ModelSourceError, match="--trust-remote-code"):
+    with pytest.raises(ModelSourceError, match="trust_remote_code=True"):
         load_model(copy)
 
 

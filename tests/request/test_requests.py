@@ -152,7 +152,7 @@ def test_what_is_wrong_is_known_when_a_request_is_built(root, tmp_path):
         ExportRequest.of(root / "atlas", "math", tmp_path / "x", colour="red")
     with pytest.raises(UnknownNameError, match="export format"):
         ExportRequest.of(root / "atlas", "math", tmp_path / "x", format="checkpiont")
-    with pytest.raises(RequestError, match="several tasks; choose one with --task"):
+    with pytest.raises(RequestError, match="several tasks; choose one with task=…"):
         ExportRequest.of(root / "atlas", None, tmp_path / "x", gates="retain")
     with pytest.raises(AtlasError, match="there is no folder"):
         ValidateRequest.of(tmp_path / "none")

@@ -290,7 +290,7 @@ def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatc
     assert made.harms and facts["harms"]
     assert 0 < facts["change"]["low"] < facts["change"]["mean"] < facts["change"]["high"]
     assert facts["change"]["mean"] == pytest.approx(made.after["nll"] - made.before["nll"], abs=1e-5)
-    assert "harms its task. It was written with `--force`" in (made.path / "README.md").read_text()
+    assert "harms its task. It was written with `force=True`" in (made.path / "README.md").read_text()
 
 
 def test_a_harmless_checkpoint_needs_no_force(folder, task, tmp_path, monkeypatch):

@@ -137,7 +137,7 @@ def test_other_settings_are_refused(model, made, tmp_path):
     with pytest.raises(AtlasError, match=r"other items"):
         relate_heads(model, [Relation("next", pairs(50), category="algorithmic")], out=folder, resume=True)
     with pytest.raises(AtlasError, match="holds an atlas already"):
-        relate_heads(model, [NEXT], out=folder)
+        relate_heads(model, [NEXT], out=folder, resume=False)
 
 
 def test_both_maps_share_an_atlas_also_in_two_dtypes(tmp_path):

@@ -301,7 +301,7 @@ def test_a_generator_of_ones_own(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     chosen = spec(source={"generator": "mine:made", "options": {"size": 50}}, prompt="{q}", target=" {a}")
-    refused(["runs the code of 'mine:made'", "--trust-task-code"], Task(chosen).items)
+    refused(["runs the code of 'mine:made'", "load_task(…, trust_code=True)"], Task(chosen).items)
     assert Task(chosen, trust_code=True).items().seen == 50
 
     def made_by(name, **options):

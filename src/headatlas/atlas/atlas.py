@@ -21,6 +21,7 @@ from headatlas.atlas.folder import save_atlas
 from headatlas.atlas.head_card import HeadCard, Labeller, cards_of, plain_label
 from headatlas.atlas.head_table import head_table
 from headatlas.atlas.imported import uneven_heads
+from headatlas.atlas.method_agreement import MethodAgreement, compare_methods
 from headatlas.atlas.method_names import method_named
 from headatlas.atlas.plots import Plots
 from headatlas.atlas.record import EffectMap, Fit, Record, Run, ScoreMap
@@ -223,7 +224,7 @@ class Atlas:
         self._require(task, method)
         if seeds := self.seeds(task, method):
             return seeds
-        raise AtlasError(f"no seed of {task!r} is finished; go on with 'headatlas map … --resume'.")
+        raise AtlasError(f"no seed of {task!r} is finished; go on with resume=True.")
 
     def _labelled(self, values: np.ndarray, **axes: Any) -> xr.DataArray:
         layers, heads = self.spec.shape
@@ -471,6 +472,10 @@ class Atlas:
             return doubts(self.fitted_by(name), task)
         return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
 
+    def method_agreement(self, task: str) -> list[MethodAgreement]:
+        """How alike each two methods rank the heads of a task: rank correlation and shared top heads."""
+        return compare_methods(self, task)
+
     def stability(self, task: str, threshold: float = THRESHOLD) -> Stability:
         """How far the map of a task stays the same with fewer seeds, other seeds and other items."""
         return stability_of(self, task, threshold)
@@ -506,8 +511,8 @@ class Atlas:
             raise AtlasError(
                 "this atlas has no relation scores"
                 + (f" from texts ({method})" if self.relations else "")
-                + "; 'headatlas relations' makes them"
-                + (" with --dynamic." if self.relations else ".")
+                + "; relate_heads makes them"
+                + (" with dynamic=True." if self.relations else ".")
             )
         maps = [self._scores[method, name] for name in names]
         values = np.stack([one.values for one in maps])

@@ -172,11 +172,11 @@ def shared_tasks(one: Atlas, other: Atlas, tasks: Sequence[str] = ()) -> list[tu
     found = [(task, task) for task in one.tasks if task in other.tasks]
     if one is other or not found:
         if one is other:
-            raise RequestError("an atlas and itself: give two of its tasks with --task.")
+            raise RequestError("an atlas and itself: give two of its tasks with tasks=….")
         have = [", ".join(atlas.tasks) or "none" for atlas in (one, other)]
         raise AtlasError(
-            f"no task is gated in both ({have[0]}; {have[1]}): give two with --task, the first one's and the "
-            "other's."
+            f"no task is gated in both ({have[0]}; {have[1]}): give two with tasks=…, the first one's and "
+            "the other's."
         )
     return found
 

@@ -71,7 +71,7 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
     }
     missing = sum(bool(names & set(card.missing)) for card in atlas.cards())
     if missing:
-        shape = "; --layers and --heads say the model's shape" if shape_from_table else ""
+        shape = "; layers=… and heads=… say the model's shape" if shape_from_table else ""
         verb = "is" if missing == 1 else "are"
         yield (
             f"{missing} of {plural(len(atlas.spec), 'head')} {verb} {NOT_IMPORTED}, or not for every "

@@ -92,7 +92,7 @@ class Record:
     KEY: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[Mapping[str, str]]
     OPTIONAL: ClassVar[Mapping[str, str]] = {}
-    REPAIR: ClassVar[str] = "delete it and run the map again with --resume: only it is made anew"
+    REPAIR: ClassVar[str] = "delete it and run the map again with resume=True: only it is made anew"
 
     method: str
     identity: str
@@ -198,7 +198,7 @@ class ScoreMap(Record):
     SUBJECT: ClassVar = "relation"
     ARRAYS: ClassVar = {"values": "f direction layer head"}
     OPTIONAL: ClassVar = {"per_seed": "f seed direction layer head"}
-    REPAIR: ClassVar = "delete it and run 'headatlas relations' again with --resume"
+    REPAIR: ClassVar = "delete it and run relate_heads again with resume=True"
 
     method: str
     relation: str

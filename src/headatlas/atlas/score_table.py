@@ -164,7 +164,7 @@ def _fill_texts(table: ScoreTable, model: str | None) -> ScoreTable:
     names = sorted(lines["model"].unique())
     if model is None and len(names) > 1:
         raise RequestError(
-            f"{table.name} holds {len(names)} models ({', '.join(names[:5])}); choose one with --model."
+            f"{table.name} holds {len(names)} models ({', '.join(names[:5])}); choose one with model=…."
         )
     if model is not None and names_model:
         lines = lines[lines["model"] == model]
@@ -328,7 +328,7 @@ def _refuse_repeated(table: ScoreTable, later: int, extra: Sequence[str]) -> Non
     differing = [column for column in extra if str(lines.loc[first, column]) != str(row[column])]
     repair = "several seeds need a column 'seed'"
     if differing:
-        options = " ".join(f"--average {column}" for column in differing)
+        options = " ".join(f"average={column!r}" for column in differing)
         repair = f"they differ in {', '.join(differing)}: {options} takes the mean; {repair}"
     raise RequestError(
         f"{table.name}: row {later} repeats row {first} ({row['relation'] or row['task']}, "

@@ -50,7 +50,7 @@ def choose_gates(
         interfering = heads_by_role(atlas, task, "interfering", threshold)
         if not interfering:
             raise AtlasError(
-                f"{task}: no head interferes in every seed (threshold {threshold}); --gates retain folds in "
+                f"{task}: no head interferes in every seed (threshold {threshold}); gates='retain' folds in "
                 "what the fit found best."
             )
         return heads_off(atlas, interfering)

@@ -52,7 +52,7 @@ def pack_atlas(atlas: Atlas | str | Path, file: str | Path) -> Path:
 def _pack(root: Path, target: Path) -> Path:
     open_atlas(root)
     if target.exists():
-        raise RequestError(f"{target} is there already; choose another --out.")
+        raise RequestError(f"{target} is there already; choose another out=….")
 
     def write(draft: Path) -> None:
         with zipfile.ZipFile(draft, "w") as packed:
@@ -140,7 +140,9 @@ def _upload(root: Path, repo: str, private: bool, revision: str | None) -> str:
     try:
         made = hub.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
         if private and hub.repo_info(made.repo_id, repo_type="dataset").private is False:
-            raise RequestError(f"{repo} is there already, for all to see; --public says that this is meant.")
+            raise RequestError(
+                f"{repo} is there already, for all to see; private=False says that this is meant."
+            )
         with TemporaryDirectory() as copy:
             for path in files:
                 target = Path(copy) / path.relative_to(root)
@@ -225,7 +227,7 @@ def _require_size(files: Iterable[tuple[str, int]], source: Path | str) -> None:
 def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
     """The folder, when what `fill` puts into it is an atlas."""
     if target.exists():
-        raise RequestError(f"{target} is there already; choose another --out.")
+        raise RequestError(f"{target} is there already; choose another out=….")
     with staged_folder(target) as draft:
         try:
             fill(draft)

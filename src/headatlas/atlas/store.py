@@ -68,7 +68,7 @@ ATLAS, LOCK = "atlas.json", "atlas.lock"
 #: the folders that hold results
 RESULTS = (*(kind.FOLDER for kind in RECORDS), "notes")
 _RESUME = (
-    "What is finished is safe; when this is mended, the same command goes on (with --resume, if it has one)."
+    "What is finished is safe; when this is mended, the same call goes on (with resume=True, if it has one)."
 )
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -130,7 +130,7 @@ class Store:
         there = cls.exists(root)
         for folder in (root, *root.parents):
             if folder.exists() and not folder.is_dir():
-                raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another --out.")
+                raise AtlasError(f"{folder} is a file; an atlas is a folder: choose another out=….")
         if there:
             cls.open(root)
         _require_writable_folder(root)
@@ -168,7 +168,7 @@ class Store:
             if one.content_hash is None:
                 raise AtlasError(
                     f"{self.root} cannot be continued: the weights of {one.name} could not be read, so "
-                    "nothing shows that both are the same model; choose a new --out."
+                    "nothing shows that both are the same model; choose a new out=…."
                 )
         raise AtlasError(f"{self.root} maps {self.spec.name}, whose weights are not those of {spec.name}.")
 
@@ -195,7 +195,7 @@ class Store:
                 made_with = difference(known.decides, run.decides)
                 raise AtlasError(
                     f"{self.root} has {run.task!r} already, made with {made_with}; "
-                    "choose another --out or ask for the same."
+                    "choose another out=… or ask for the same."
                 )
             elif not _seeds(run) <= _seeds(known):
                 settings = _with_seeds(run.settings, _seeds(run) | _seeds(known))
@@ -375,7 +375,7 @@ def locked(root: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise StoreError(
-                f"{root} is being written by another headatlas; wait for it or choose another --out."
+                f"{root} is being written by another headatlas; wait for it or choose another out=…."
             ) from None
     try:
         yield
@@ -393,7 +393,7 @@ def _require_writable_folder(root: Path) -> None:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):  # the same request can succeed later
             raise StoreError(f"{root} cannot be written: {reason}. {_RESUME}") from None
-        raise RequestError(f"{root} cannot be written: {reason}; choose another --out.") from None
+        raise RequestError(f"{root} cannot be written: {reason}; choose another out=….") from None
 
 
 def _seeds(run: Run) -> set[int]:

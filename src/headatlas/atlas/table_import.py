@@ -70,7 +70,7 @@ def import_table(
     layers = None if layers is None else require_whole("layers", layers, 1, MOST_HEADS)
     heads = None if heads is None else require_whole("heads", heads, 1, MOST_HEADS)
     if Store.exists(root) and not resume:
-        raise AtlasError(f"{out} holds an atlas already; --resume (resume=True) adds to it.")
+        raise AtlasError(f"{out} holds an atlas already; resume=True adds to it.")
     Store.require_writable(root)
     scores = read_score_table(table, model, [average] if isinstance(average, str) else average)
     spec = _spec(scores, str(scores.lines["model"].iloc[0]), layers, heads)
@@ -78,14 +78,14 @@ def import_table(
         stored = Store.open(root).spec
         if stored.name != spec.name:
             raise AtlasError(
-                f"{out} is an atlas of {stored.name}, not of {spec.name}; choose another --out, or say "
-                f"--model {stored.name} if it is the same."
+                f"{out} is an atlas of {stored.name}, not of {spec.name}; choose another out=…, or say "
+                f"model={stored.name!r} if it is the same."
             )
         for word, asked, known in (("layers", layers, stored.layers), ("heads", heads, stored.shape[1])):
             if asked not in (None, known):
                 raise AtlasError(
                     f"{word} is {asked}, but {out} is an atlas of {stored.layers} layers of "
-                    f"{stored.shape[1]} heads; leave out --layers and --heads, or choose another --out."
+                    f"{stored.shape[1]} heads; leave out layers=… and heads=…, or choose another out=…."
                 )
         spec = stored
     _require_heads_in(scores, spec)
@@ -107,7 +107,7 @@ def _spec(table: ScoreTable, name: str, layers: int | None, heads: int | None) -
         raise RequestError(
             f"{count} layers of {widest} heads are {count * widest:,} heads; an atlas holds at most "
             f"{MOST_HEADS:,}. {table.name} names layers up to {last_head.index.max()} and heads up to "
-            f"{last_head.max()}: choose --layers and --heads to fit the model."
+            f"{last_head.max()}: choose layers=… and heads=… to fit the model."
         )
     widths = (widest,) * count
     if heads is None and (table.lines["fit"] != "").any():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from io import TextIOWrapper
 from typing import Any
 
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from headatlas import HeadatlasError, __version__
+from headatlas import ExtensionError, HeadatlasError, HeadatlasWarning, __version__
 from headatlas.cli.check import check
 from headatlas.cli.compare import compare
 from headatlas.cli.contrast import contrast
@@ -33,6 +34,7 @@ from headatlas.cli.report import report
 from headatlas.cli.share import share
 from headatlas.cli.table import table
 from headatlas.cli.validate import validate
+from headatlas.cli.wording import command_text
 from headatlas.core import escape_unprintable
 
 __all__ = ["app", "main"]
@@ -103,6 +105,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # "→" is not in every encoding
             stream.reconfigure(errors="backslashreplace")
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    warnings.simplefilter("ignore", HeadatlasWarning)  # commands show the same in their own way
     debug = len(arguments) < len(sys.argv[1:])  # allowed anywhere on the line
     try:
         app(arguments, prog_name="headatlas")
@@ -112,7 +115,8 @@ def main() -> None:
             sys.exit(error.exit_code if isinstance(error, HeadatlasError) else 1)
         console = Console(stderr=True, soft_wrap=True, highlight=False)
         if isinstance(error, HeadatlasError):
-            console.print("[bold red]error:[/]", escape(str(error)))
+            where = " --debug shows where." if isinstance(error, ExtensionError) and error.__cause__ else ""
+            console.print("[bold red]error:[/]", escape(command_text(str(error)) + where))
             sys.exit(error.exit_code)
         if isinstance(error, OSError):  # a full disk, a closed pipe
             console.print("[bold red]error:[/]", escape(escape_unprintable(str(error))))

@@ -36,7 +36,7 @@ def check(
     console = Console()
     try:
         with spinner(f"loading {model} …"):
-            loaded = load_model(model, **options)
+            loaded = load_model(model, check=True, **options)
     except ModelRefusedError as error:
         if error.check is not None:
             _show(console, None, error.check, as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headatlas.cli.map import show_doubts
+from headatlas.cli.map import doubt_json, show_doubts
 from headatlas.cli.options import AsJson
 from headatlas.cli.show import show_table
 from headatlas.core import THRESHOLD, require_share
@@ -37,7 +38,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Correlation, roles that changed, heads that changed most; of models of different shapes, by depth."""
-    from headatlas import RequestError, compare_atlases, open_atlas, shared_tasks
+    from headatlas import HeadatlasWarning, RequestError, compare_atlases, open_atlas, shared_tasks
     from headatlas.figure import plot_comparison, save_figure
 
     first = open_atlas(one)
@@ -49,7 +50,9 @@ def compare(
     require_share("threshold", threshold)
     if page is not None and second is first:
         raise RequestError("the page of an atlas compares its tasks already: 'headatlas page'.")
-    found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HeadatlasWarning)
+        found = [compare_atlases(first, second, here, there, threshold) for here, there in pairs]
     doubtful = [(first.doubts(here), second.doubts(there)) for here, there in pairs]
     written = []
     if out is not None:
@@ -59,7 +62,7 @@ def compare(
 
         written.append(str(write_page(first, page, other=second)))
     if as_json:
-        as_data = [[[doubt.to_json() for doubt in side] for side in both] for both in doubtful]
+        as_data = [[[doubt_json(doubt) for doubt in side] for side in both] for both in doubtful]
         rows = zip(found, as_data, strict=True)
         typer.echo(json.dumps([{**one.to_json(), "doubts": both} for one, both in rows]))
         return
@@ -72,6 +75,8 @@ def compare(
         for side, model, its_task, some in compared:
             by_name[f"the {side} ({model}, {its_task})"] = some
     show_doubts(console, by_name)
+    for warning in caught:
+        console.print("[yellow]note:[/]", escape(str(warning.message)))
     for path in written:
         console.print(f"[dim]wrote {escape(path)}[/]")
 

@@ -26,12 +26,13 @@ from headatlas.cli.options import (
     with_flags,
 )
 from headatlas.cli.progress import ShownProgress, saved_in
+from headatlas.cli.wording import command_text
 from headatlas.core import plural
 
 if TYPE_CHECKING:
     from headatlas import Atlas, Doubt, EffectSummary, Interval, MapRequest, Ray, Summary
 
-__all__ = ["map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
+__all__ = ["doubt_json", "map_", "show_doubts", "show_held_out", "show_map", "show_summary"]
 
 #: heads that are named on each side
 _NAMED = 6
@@ -158,7 +159,10 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
     console = Console(soft_wrap=True, highlight=False)
     summaries = [atlas.effect_summary(name, method) for name in names]
     if as_json:
-        tasks = [summary.to_json() for summary in summaries]
+        tasks = [
+            {**summary.to_json(), "doubts": [command_text(doubt.text) for doubt in summary.doubts]}
+            for summary in summaries
+        ]
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": tasks}))
         return
     for summary in summaries:
@@ -186,7 +190,7 @@ def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> 
     doubtful = {name: atlas.doubts(name) for name in names}
     if as_json:
         shown = [
-            {**summary.to_json(), "doubts": [doubt.to_json() for doubt in doubtful[summary.task]]}
+            {**summary.to_json(), "doubts": [doubt_json(doubt) for doubt in doubtful[summary.task]]}
             for summary in summaries
         ]
         typer.echo(json.dumps({"atlas": out, "tasks": shown}))
@@ -197,6 +201,11 @@ def _show_gates(atlas: Atlas, names: Sequence[str], out: str, as_json: bool) -> 
     show_doubts(console, doubtful)
 
 
+def doubt_json(doubt: Doubt) -> dict[str, Any]:
+    """A doubt as data, its text in terms of flags."""
+    return {**doubt.to_json(), "text": command_text(doubt.text)}
+
+
 def show_doubts(console: Console, doubtful: Mapping[str, Sequence[Doubt]]) -> None:
     """One warning for all results of a command: name -> its doubts."""
     if not any(doubtful.values()):
@@ -204,7 +213,7 @@ def show_doubts(console: Console, doubtful: Mapping[str, Sequence[Doubt]]) -> No
     console.print("\n[bold yellow]Warning:[/] these results are doubtful")
     for name, some in doubtful.items():
         for doubt in some:
-            console.print(f"  {escape(name)}: {escape(doubt.text)}")
+            console.print(f"  {escape(name)}: {escape(command_text(doubt.text))}")
 
 
 def show_summary(console: Console, summary: Summary, batch: int | None) -> None:
@@ -308,7 +317,7 @@ def _show_effect(console: Console, summary: EffectSummary, unit: str) -> None:
             f"{100 * summary.completeness_error:.1f} %, {summary.points:.0f} points per item"
         )
     for doubt in summary.doubts:
-        console.print(f"  [yellow]doubtful[/]: {escape(doubt.text)}")
+        console.print(f"  [yellow]doubtful[/]: {escape(command_text(doubt.text))}")
 
 
 def _error(value: float | None) -> str:

@@ -22,6 +22,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from headatlas.cli.wording import command_text
 from headatlas.core import Event, Loaded, Note, Update, Workers, plural
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class ShownProgress:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
-            self._console.print("[yellow]note:[/]", escape(event.text))
+            self._console.print("[yellow]note:[/]", escape(command_text(event.text)))
         elif isinstance(event, Loaded):
             self._stop_status()
             self._introduce(

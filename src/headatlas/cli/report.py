@@ -23,6 +23,7 @@ def report(
     """What the atlas shows, as numbers with intervals and tests: density, depth, overlap, stability and,
     after 'headatlas validate', sufficiency. Markdown, or JSON."""
     from headatlas import RequestError, open_atlas
+    from headatlas.cli.wording import command_text
     from headatlas.core import write_whole
 
     ending = Path(out).suffix.lower() if out else ""
@@ -32,9 +33,9 @@ def report(
         raise RequestError(f"--json and --out {out} are two formats; give one of them.")
     made = open_atlas(folder).report()
     if as_json or ending == ".json":
-        text = json.dumps(made.to_json(), indent=1, ensure_ascii=False) + "\n"
+        text = command_text(json.dumps(made.to_json(), indent=1, ensure_ascii=False)) + "\n"
     else:
-        text = made.markdown()
+        text = command_text(made.markdown())
     if out:
         write_whole(Path(out), text)
         typer.echo(out)

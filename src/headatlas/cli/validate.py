@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from headatlas.cli.map import doubt_json
 from headatlas.cli.options import (
     AsJson,
     ExecutorFlags,
@@ -20,6 +21,7 @@ from headatlas.cli.options import (
 )
 from headatlas.cli.progress import ShownProgress, saved_in
 from headatlas.cli.show import plain_table, show_table
+from headatlas.cli.wording import command_text
 from headatlas.core import plural
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def validate(
 
 def _to_json(atlas: Atlas, name: str) -> dict[str, Any]:
     data = atlas.validation(name).to_json()
-    doubts = [doubt.to_json() for doubt in atlas.doubts(name, "validation")]
+    doubts = [doubt_json(doubt) for doubt in atlas.doubts(name, "validation")]
     return {
         "items": data["items"],
         "doubts": doubts,
@@ -107,7 +109,7 @@ def _show(console: Console, atlas: Atlas, name: str) -> None:
     _show_ablation(console, check)
     _show_stability(console, atlas.stability(name))
     for doubt in atlas.doubts(name, "validation"):
-        console.print(f"  [yellow]note:[/] {escape(doubt.text)}")
+        console.print(f"  [yellow]note:[/] {escape(command_text(doubt.text))}")
 
 
 def _show_methods(console: Console, check: Validation) -> None:

@@ -51,6 +51,7 @@ from headatlas.core.progress import (
     Workers,
     silent,
 )
+from headatlas.core.progress_bar import progress_of, warn_user
 from headatlas.core.text import (
     escape_unprintable,
     first_line,
@@ -116,6 +117,7 @@ __all__ = [
     "metric_words",
     "parse_json",
     "plural",
+    "progress_of",
     "ranked",
     "relation_words",
     "require_device",
@@ -131,6 +133,7 @@ __all__ = [
     "slug",
     "staged_folder",
     "title_of",
+    "warn_user",
     "without_local_paths",
     "write_whole",
     "writing",

@@ -13,8 +13,9 @@
         ├── TaskError                  a task that cannot be read, or has nothing to ask
         └── AtlasError                 a folder that is no atlas, or does not fit the request
 
-A message is one sentence or two: the value, what is allowed, what to do. What still gives a result but a
-lesser one than the user may expect is a `HeadatlasWarning`.
+A result that needs a second look is a HeadatlasWarning.
+
+A message is one sentence or two: the value, what is allowed, what to do.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 from headatlas.core.errors import StoreError
 
-__all__ = ["slug", "staged_folder", "write_whole", "writing"]
+__all__ = ["file_stamps", "slug", "staged_folder", "write_whole", "writing"]
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
@@ -24,6 +24,12 @@ def slug(name: str) -> str:
         return name
     plain = re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-.")[:60] or "task"
     return f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of each file: another tuple once a file changes."""
+    facts = [(str(path), path.stat()) for path in paths if path.is_file()]
+    return tuple(sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in facts))
 
 
 def write_whole(path: Path, content: bytes | str | Callable[[Path], object], advice: str = "") -> None:

@@ -33,7 +33,7 @@ def require_dtype_name(dtype: str) -> str:
 def require_device(device: str) -> str:
     """The device, if it is written as torch writes one. Whether it is here is known when torch is loaded."""
     if not _DEVICE.fullmatch(device):
-        advice = " 'auto' is for --device-map (device_map)." if device == "auto" else ""
+        advice = " 'auto' is for device_map=…." if device == "auto" else ""
         raise RequestError(
             f"no device {device!r}; allowed are cpu, cuda, mps, … or one of several, as cuda:1.{advice}"
         )

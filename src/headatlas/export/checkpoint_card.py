@@ -96,7 +96,7 @@ class Exported:
         lines.append(f"{self.path}: an ordinary checkpoint that reproduces the gated model: {self.faithful}")
         lines.append(f"task {self.task}: {self.effect}")
         if self.harms:
-            lines.append("warning: the checkpoint harms its task; written because of --force")
+            lines.append("warning: the checkpoint harms its task; written because of force=True")
         return lines
 
 
@@ -145,7 +145,11 @@ def checkpoint_card(atlas: Atlas, made: Exported) -> str:
         f"Changes paired by item: NLL in nats {_with_interval(made.change)}; accuracy on whole targets "
         f"{_with_interval(made.accuracy_change)}.",
         "",
-        *(["**This checkpoint harms its task. It was written with `--force`.**", ""] if made.harms else []),
+        *(
+            ["**This checkpoint harms its task. It was written with `force=True`.**", ""]
+            if made.harms
+            else []
+        ),
         "Nothing is said about other tasks: measure those that matter to you before you use it.",
         "",
         f"Off ({len(made.off)} of {len(atlas.spec)} heads): {', '.join(made.off) or 'none'}."

@@ -86,7 +86,7 @@ class ExportRequest:
         else:
             names = gated_names(atlas, selected, trust_code=trust_code)
         if len(names) > 1:
-            raise RequestError(f"the atlas has several tasks; choose one with --task: {', '.join(names)}.")
+            raise RequestError(f"the atlas has several tasks; choose one with task=…: {', '.join(names)}.")
         if chosen.needs_model:
             check_held_out(atlas, names[0], "check the checkpoint on")
         if chosen.check is not None:

@@ -117,7 +117,7 @@ def _pairs(
     if not pairs:
         raise RequestError(
             "none of these relations was measured both from the weights and in texts; leave relations out "
-            "for all, or have more measured with 'headatlas relations … --dynamic'."
+            "for all, or have more measured with dynamic=True."
         )
     return pairs
 

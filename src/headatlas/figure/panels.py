@@ -92,11 +92,11 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str
     wanted = atlas.tasks if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
         only = any(method == "contrast" for method, _ in atlas.runs)
-        hint = " This atlas holds contrasts: --kind contrast draws those." if only else ""
+        hint = " This atlas holds contrasts: kind='contrast' draws those." if only else ""
         if atlas.imported:
-            hint = " This atlas holds imported scores: --kind imported draws those."
+            hint = " This atlas holds imported scores: kind='imported' draws those."
         if atlas.relations:
-            hint = " This atlas holds relations: --kind categories draws those."
+            hint = " This atlas holds relations: kind='categories' draws those."
         raise RequestError(
             f"there is no task to draw; name one, or finish a seed with 'headatlas map'.{hint}"
         )

@@ -87,7 +87,7 @@ def _with_two_seeds(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> l
     several = [task for task in tasks_of(atlas, tasks) if atlas.scores(task).sizes["seed"] > 1]
     if not several:
         raise RequestError(
-            "no task of this atlas has two seeds; 'headatlas map --resume --seeds 5' adds some."
+            "no task of this atlas has two seeds; map it with seeds=5 and resume=True to add some."
         )
     return several
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import getLogger
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import (
@@ -37,6 +37,7 @@ from headatlas.core import (
     is_printable,
     require_dtype_name,
 )
+from headatlas.model.anatomy import Anatomy
 from headatlas.model.find import find_heads
 from headatlas.model.fingerprint import fingerprint
 from headatlas.model.gate_modules import Gating, is_gated
@@ -46,6 +47,7 @@ from headatlas.model.locate import Located, locate
 from headatlas.model.model import Model
 from headatlas.model.modes import eval_mode
 from headatlas.model.proof import SelfCheck, self_check
+from headatlas.model.proof_cache import check_key, recall_check, store_check
 
 __all__ = ["as_model", "load_model", "quiet"]
 
@@ -73,7 +75,7 @@ def load_model(
     trust_remote_code: bool = False,
     attn_implementation: str | None = None,
     quantization_config: Any = None,
-    check: bool = True,
+    check: bool | Literal["cached"] = "cached",
     **options: Any,
 ) -> Model:
     """Load a causal language model and find, gate and prove its attention heads.
@@ -85,9 +87,10 @@ def load_model(
     `dtype="auto"` keeps the checkpoint's own, `"fast"` takes bfloat16 where the hardware computes in it
     and float32 elsewhere. `"int8"` and `"int4"` round the weights when they are loaded (bitsandbytes), for
     models that fit no other way; `quantization_config` takes any other.
-    `device=None` takes an accelerator if there is one.
-    `check=False` skips the self-check, for a model that has passed it before. Further options go to
-    `from_pretrained` as they are.
+    `device=None` takes an accelerator if there is one, `"auto"` CUDA, else MPS, else the CPU.
+    `check="cached"` skips the self-check of a model that was loaded by name and passed it before: the same
+    weights, config, dtype and kind of device, with the same versions of headatlas, torch and transformers.
+    `check=True` always makes it, `False` never. Further options go to `from_pretrained` as they are.
 
     Raises `ModelSourceError` if the model cannot be had and `ModelRefusedError` if its heads cannot
     be gated and read faithfully; the latter carries the self-check as `error.check` if it got so far.
@@ -135,6 +138,8 @@ def load_model(
         if device_map is None and quantization_config is None:
             hf.to(place)
         hf.eval()
+    if check == "cached" and isinstance(source, torch.nn.Module):
+        check = True  # whoever loaded it may have changed how it computes
     with quiet(), eval_mode(hf):
         return _prove(hf, tokenizer, name, commit, check)
 
@@ -186,7 +191,7 @@ def _name_of(hf: Any) -> str:
     return Path(name).name if is_local_path(name) or Path(name).exists() else name
 
 
-def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) -> Model:
+def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool | Literal["cached"]) -> Model:
     outcome: SelfCheck | None = None
     for module in hf.modules():
         if getattr(module, "support_avx512bf16_for_cpu", False):
@@ -196,7 +201,9 @@ def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) 
     try:
         anatomy = find_heads(hf)
         gating = Gating(hf, anatomy)
-        if check:
+        if check == "cached":
+            outcome = _cached_check(hf, anatomy, gating)
+        elif check:
             outcome = self_check(hf, anatomy, gating)
     except ModelRefusedError as error:
         raise ModelRefusedError(f"{name} cannot be mapped: {error}") from error
@@ -237,6 +244,17 @@ def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool) 
         content_hash=content_hash,
     )
     return Model(hf, tokenizer, spec, anatomy, gating, outcome)
+
+
+def _cached_check(hf: Any, anatomy: Anatomy, gating: Gating) -> SelfCheck:
+    """The self-check that the model passed before, or one made now."""
+    key = check_key(hf, anatomy)
+    outcome = recall_check(key) if key is not None else None
+    if outcome is None:
+        outcome = self_check(hf, anatomy, gating)
+        if key is not None:
+            store_check(key, outcome)
+    return outcome
 
 
 def _read(
@@ -281,7 +299,7 @@ def _explain(error: Exception, name: str, trust: bool) -> str:
     if "trust_remote_code" in text and not trust:
         return (
             f"{name} needs code of its own to load; if you trust that code, allow it with "
-            "trust_remote_code=True (--trust-remote-code)."
+            "trust_remote_code=True."
         )
     kind = type(error).__name__
     if kind == "SafetensorError" or ("safetensors" in text.lower() and "header" in text.lower()):
@@ -341,6 +359,9 @@ def _device(device: str | torch.device | None) -> torch.device:
     if device is None:
         found = torch.accelerator.current_accelerator(check_available=True)
         return found if found is not None else torch.device("cpu")
+    if device == "auto":
+        has_mps = torch.backends.mps.is_available()
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
     try:
         return torch.zeros(1, device=device).device
     except (RuntimeError, AssertionError, ImportError) as error:

@@ -80,6 +80,8 @@ class Model:
         #: hash of the exact weights when the model was loaded or last measured
         self._weights_hash = fingerprint(hf, exact=True)
         self._is_measuring = False
+        #: what was found out about the model at some cost; forgotten when the weights change
+        self.remembered: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         layers, heads = self.spec.shape
@@ -129,6 +131,7 @@ class Model:
             )
             self._sources = Sources(self.hf, self.anatomy)
             self._norms = self._final_norm = self._first_tokens = None
+            self.remembered = {}
 
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""

@@ -70,7 +70,20 @@ def atlas_html(atlas: Atlas) -> str:
         parts.append(f"<p>unfinished: {escape(', '.join(contents.unfinished))}</p>")
     if not contents:
         parts.append("<p>nothing is finished yet</p>")
+    parts += _caveats(atlas)
     return "".join(parts)
+
+
+def _caveats(atlas: Atlas) -> list[str]:
+    """Reasons to doubt the results, in a list that opens."""
+    lines = [
+        f"<li>{escape(subject)}: {escape(doubt.text)}</li>"
+        for subject, some in atlas.doubts().items()
+        for doubt in some
+    ]
+    if not lines:
+        return []
+    return [f"<details><summary>{plural(len(lines), 'caveat')}</summary><ul>{''.join(lines)}</ul></details>"]
 
 
 def card_html(card: HeadCard) -> str:

@@ -114,7 +114,7 @@ class MapRequest:
         atlas = open_atlas(folder)
         runs = {task: run for (name, task), run in atlas.runs.items() if name == METHODS[method].name}
         if tasks is None and not runs:
-            raise RequestError(f"{folder} has no task mapped by {method}; give one with --task.")
+            raise RequestError(f"{folder} has no task mapped by {method}; give one with tasks=….")
         chosen = [
             _recorded(runs[task], trust_code)
             if isinstance(task, str) and task in runs
@@ -341,7 +341,7 @@ def _stored_options(runs: Sequence[Run], names: Sequence[str], given: Mapping[st
     ]
     if any(options != stored[0] for options in stored):
         raise RequestError(
-            "these tasks were mapped with different options; continue them one by one (--task), or "
+            "these tasks were mapped with different options; continue them one by one (tasks=…), or "
             "give the options."
         )
     options = dict(stored[0]) if stored else {}
@@ -401,18 +401,18 @@ def _recorded_contrast(
         )
     ]
     if not runs:
-        raise RequestError(f"{folder} has no contrast; give a model, --retain and --forget.")
+        raise RequestError(f"{folder} has no contrast; give a model, retain=… and forget=….")
     if len(fitting) != 1:
         listed = ", ".join(repr(run.task) for run in runs)
         problem = "has no such contrast" if not fitting else "has several contrasts"
-        raise RequestError(f"{folder} {problem}; choose one with --retain and --forget: {listed}.")
+        raise RequestError(f"{folder} {problem}; choose one with retain=… and forget=…: {listed}.")
     return fitting[0]
 
 
 def _recorded(run: Run, trust_code: bool, name: str | None = None) -> Task:
     task = recorded_task(run, name, trust_code=trust_code)
     if task is None:
-        option = "--task" if name is None else "--retain or --forget"
+        option = "tasks=…" if name is None else "retain=… or forget=…"
         raise RequestError(f"{name or run.task}: its file is not known or has moved; give it with {option}.")
     return task
 

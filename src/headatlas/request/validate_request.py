@@ -56,7 +56,7 @@ _OPEN_DTYPES = ("auto", "fast", "int8", "int4")
 #: curves that are not those of an order of heads; and all of them together
 OTHER_CURVES, ALL_CURVES = ("off", "by_chance"), "all"
 _NOT_FOUND = (
-    "its file is not known or has moved; give the file that it was mapped from with --task (relation:FILE "
+    "its file is not known or has moved; give the file that it was mapped from with tasks=… (relation:FILE "
     "for a relation){others}."
 )
 
@@ -267,7 +267,7 @@ def _of_gating(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> Atlas:
         methods = dict.fromkeys(method for task in others for method in atlas.fitted_methods(task))
         raise AtlasError(
             f"{', '.join(others)}: fitted by {', '.join(methods)}, and only gates of the method gating are "
-            "validated; map it with --method gating first."
+            "validated; map it with method='gating' first."
         )
     return atlas.fitted_by("gating") if gated else atlas
 
@@ -358,8 +358,8 @@ def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
     if len(set(fitted.values())) > 1:
         listed = ", ".join(f"{task} in {dtype}" for task, dtype in fitted.items())
         raise RequestError(
-            f"these tasks were fitted in different dtypes ({listed}); give tasks of one dtype (--task), or "
-            "validate gating alone (--method gating, methods=[]) and give the dtype to measure in (--dtype, "
+            f"these tasks were fitted in different dtypes ({listed}); give tasks of one dtype (tasks=…), or "
+            "validate gating alone (methods=[]) and give the dtype to measure in (dtype=…, "
             "or a loaded model)."
         )
     return next(iter(fitted.values()), "fast")
@@ -388,7 +388,7 @@ def has_effects(atlas: Atlas, method: str, task: str) -> bool:
         why, repair = mismatch
         raise AtlasError(
             f"{task}: the effects of {method} were {why}, so they cannot be compared; {repair}, or validate "
-            "other methods (--method)."
+            "other methods (methods=…)."
         )
     return True
 
@@ -438,5 +438,5 @@ def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dt
             raise RequestError(
                 f"{task}: its gates were fitted in {fitted} and the model is loaded in {dtype}, so effects "
                 f"measured now ({', '.join(missing)}) could not be compared with them; load the model in "
-                f"{fitted} (--dtype {fitted}), or validate gating alone (--method gating, methods=[])."
+                f"{fitted} (dtype={fitted!r}), or validate gating alone (methods=[])."
             )

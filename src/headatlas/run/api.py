@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from warnings import warn
+from typing import Any, Literal
 
-from headatlas.atlas import Atlas, atlas_folder
-from headatlas.core import HeadatlasWarning, Metric, Progress, silent
-from headatlas.method.method import EffectOptions
+from headatlas.atlas import Atlas, Doubt, atlas_folder
+from headatlas.core import Metric, Progress, RequestError, progress_of, warn_user
+from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
 from headatlas.request.validate_request import DRAWS, HELD_OUT, ValidateRequest
-from headatlas.run.executor import Executor, execute, local_executor
+from headatlas.run.executor import Executor, Request, execute, local_executor
 from headatlas.task import (
     AUTO,
     LEAST_PAIRS,
@@ -27,6 +26,9 @@ from headatlas.task import (
 
 __all__ = ["contrast_heads", "map_heads", "relate_heads", "validate_atlas"]
 
+#: continue an atlas, refuse to, or ("auto") continue it if there is one
+Resume = bool | Literal["auto"]
+
 
 def map_heads(
     model: Any,
@@ -36,19 +38,26 @@ def map_heads(
     test: HeldOut = AUTO,
     tokenizer: Any = None,
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     checkpoint_seconds: float = 30.0,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
     **options: Any,
 ) -> Atlas:
     """Map which heads each task needs and open the atlas.
 
     `model` is a `Model`, a transformers model with its `tokenizer`, or a name, which is loaded in dtype
-    "fast". `tasks` are names, files, `Task`s, lists of items as for `Task.of`, or {name: items}. `test` is
-    held out of items in memory: a share or a number of them, a list of other items, or None for nothing; by
-    default a tenth where gates are fitted, and nothing where effects are measured.
+    "fast" unless `dtype` says otherwise; `dtype`, `device`, `device_map`, `revision` and `trust_remote_code`
+    are those of `load_model` and go with a name only. `tasks` are names, files, `Task`s, lists of items as
+    for `Task.of`, or {name: items}. `test` is held out of items in memory: a share or a number of them, a
+    list of other items, or None for nothing; by default a tenth where gates are fitted, and nothing where
+    effects are measured.
 
     `options` are those of the method; `seeds` are so many, or those of a list. Gating has `preset` ("quick"
     or "paper"), `seeds`, `updates`, `batch` and `objective`; the other methods have `items` (32; all of a
@@ -58,8 +67,17 @@ def map_heads(
     "kl" (from the ungated model), or a function (logits, batch) -> [row], see `MetricBatch`. Effects are
     differences of the metric, and gates are fitted on it.
 
-    With `out` everything is kept in that folder, fit by fit; `resume` continues what is there, or adds tasks
-    and seeds to it. A run that was killed and resumed gives the numbers of an uninterrupted run.
+    Methods answer different questions and can disagree: `attribute-gradient` is a linear estimate from one
+    backward pass, and on SmolLM2 it gave the head that ablation puts first rank 262 of 270. Where an atlas
+    has several methods of a task, those that rank heads differently say so (`Atlas.method_agreement`).
+
+    With `out` everything is kept in that folder, fit by fit. An atlas that is there already is continued, and
+    gets more tasks and seeds, so a notebook cell can run twice; `resume=False` refuses it, and so does any
+    other option that changes numbers. A run that was killed and resumed gives the numbers of an uninterrupted
+    run.
+
+    `progress` shows a bar on a terminal and in a notebook; False shows nothing, and a function is called with
+    each event. Reasons to doubt the result (`Atlas.doubts`) are a `HeadatlasWarning` at the end.
 
     Seeds are fitted together in blocks of five (0 to 4, 5 to 9, …). The seeds of a block change how each
     other's numbers are rounded, and a fit amplifies rounding: three seeds, and two more added later, are not
@@ -68,12 +86,20 @@ def map_heads(
 
     With an `executor` (a `Ray`) the work is done elsewhere; the model is then given by its name.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = MapRequest.of(
-        model, tasks, method, test=test, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
+        model,
+        tasks,
+        method,
+        test=test,
+        max_tokens=max_tokens,
+        checkpoint_seconds=checkpoint_seconds,
+        load=load,
         **options,
-    )  # fmt: skip
-    executor = executor or local_executor(model, tokenizer)
-    return execute(request, out, resume=resume, executor=executor, progress=progress or silent)
+    )
+    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
+    _warn({task.name: _map_doubts(atlas, task.name, request.method) for task in request.tasks})
+    return atlas
 
 
 def contrast_heads(
@@ -83,15 +109,20 @@ def contrast_heads(
     *,
     tokenizer: Any = None,
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     preset: str | None = None,
     seeds: int | Sequence[int] | None = None,
     updates: int | None = None,
     batch: int | None = None,
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     checkpoint_seconds: float = 30.0,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Fit gates that keep the task `retain` and destroy the task `forget`.
 
@@ -100,14 +131,16 @@ def contrast_heads(
 
     Both are measured on held-out items, without the gates and with them; the figures are in the run's
     `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on. Seeds are fitted
-    side by side in blocks of five, as in `map_heads`.
+    side by side in blocks of five. `resume`, `progress`, `dtype` and the like as in `map_heads`.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = ContrastRequest.of(
-        model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
+        model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds, load=load,
         preset=preset, seeds=seeds, updates=updates, batch=batch,
     )  # fmt: skip
-    executor = executor or local_executor(model, tokenizer)
-    return execute(request, out, resume=resume, executor=executor, progress=progress or silent)
+    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
+    _warn({request.name: atlas.doubts(request.name, "contrast")})
+    return atlas
 
 
 def relate_heads(
@@ -115,7 +148,7 @@ def relate_heads(
     relations: Relations | None = None,
     *,
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: Resume = "auto",
     k: int | None = None,
     source: str = "auto",
     salient: bool = True,
@@ -123,26 +156,31 @@ def relate_heads(
     causal: Sequence[str] = (),
     min_pairs: int = LEAST_PAIRS,
     tokenizer: Any = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Score relations (all built-in ones if none is given) on all heads and open the atlas.
 
     `relations`, `source` and `min_pairs` as in `relation_scores`, `k` for all relations; `tokenizer` is that
     of a transformers model. `salient` adds the tokens that each head amplifies, `dynamic` the scores in texts
     (at most 100 pairs of a relation in three texts), `causal` the named relations with their top heads
-    switched off. With `out` all of it is kept in that folder, next to what is there, which is not made again;
-    that takes `resume`. A name is loaded in the dtype of its weights.
-    `executor` as in `map_heads`.
+    switched off. With `out` all of it is kept in that folder, next to what is there, which is not made again.
+    A name is loaded in the dtype of its weights. `resume`, `progress`, `executor`, `dtype` and the like as in
+    `map_heads`.
     """
+    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = RelationsRequest.of(
         model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal,
-        min_pairs=min_pairs,
+        min_pairs=min_pairs, load=load,
     )  # fmt: skip
-    executor = executor or local_executor(model, tokenizer)
-    atlas = execute(request, out, resume=resume, executor=executor, progress=progress or silent)
+    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
     if unmeasured := _unmeasured(atlas, request):
-        warn(" ".join(unmeasured), HeadatlasWarning, stacklevel=2)
+        warn_user(" ".join(unmeasured))
     return atlas
 
 
@@ -169,8 +207,13 @@ def validate_atlas(
     retest: int = 1,
     effect_items: int = EffectOptions.items,
     metric: Metric | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = True,
     executor: Executor | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Atlas:
     """Measure what the maps of an atlas are worth, and keep it in its folder; what is there is not made
     again. An atlas in memory stays as it is: the one that is returned has the results.
@@ -182,18 +225,60 @@ def validate_atlas(
     the gates, or in `metric`.
 
     The atlas remembers its model, its task files and items in memory; give `model` or `tasks` if files have
-    moved. `executor` as in `map_heads`.
+    moved. `progress`, `executor`, `dtype` and the like as in `map_heads`; the model is loaded in the dtype of
+    the gates.
     """
-    load = getattr(executor, "load", {})
+    load = getattr(executor, "load", {}) | _load_options(
+        model, dtype, device, device_map, revision, trust_remote_code
+    )
     local = local_executor(model) if model is not None else None
     with atlas_folder(atlas) as folder:
         request = ValidateRequest.of(
             folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
             effect_items=effect_items, load=load, metric=metric,
         )  # fmt: skip
-        validated = execute(
-            request, folder, resume=True, executor=executor or local, progress=progress or silent
-        )
+        validated = _execute(request, folder, True, executor or local, progress)
     if isinstance(atlas, Atlas):
         validated.path = atlas.path
+    _warn({task.name: validated.doubts(task.name, "validation") for task in request.tasks})
     return validated
+
+
+def _execute(
+    request: Request,
+    out: str | Path | None,
+    resume: Resume,
+    executor: Executor | None,
+    progress: bool | Progress,
+) -> Atlas:
+    with progress_of(progress) as shown:
+        return execute(request, out, resume=resume, executor=executor, progress=shown)
+
+
+def _load_options(
+    model: Any, dtype: Any, device: Any, device_map: Any, revision: str | None, trust_remote_code: bool
+) -> dict[str, Any]:
+    """The options of `load_model` that were given; refused for a model that is loaded."""
+    options = {"dtype": dtype, "device": device, "device_map": device_map, "revision": revision}
+    options = {name: value for name, value in options.items() if value is not None}
+    if options.get("device") == "auto":
+        del options["device"]  # the default
+    if model is not None and not isinstance(model, str | Path):
+        for name in options:
+            raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
+        return {}
+    return options | ({"trust_remote_code": True} if trust_remote_code else {})
+
+
+def _map_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
+    """The reasons to doubt what a method found. Fits other than G+ and G- have no roles and no doubts."""
+    if not METHODS[method].stages or method in atlas.fitted_methods(task):
+        return atlas.doubts(task, method)
+    return []
+
+
+def _warn(doubts: Mapping[str, Sequence[Doubt]]) -> None:
+    """One warning for all results of a call: name -> its doubts."""
+    lines = [f"{name}: {doubt.text}" for name, some in doubts.items() for doubt in some]
+    if lines:
+        warn_user("\n".join(lines))

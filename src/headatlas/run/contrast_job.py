@@ -17,7 +17,14 @@ from headatlas.model import Model
 from headatlas.request.map_request import CONTRAST_STAGES, ContrastRequest
 from headatlas.request.plan import Step
 from headatlas.run.fitter import Fitter, GateSetName
-from headatlas.run.prepare import enter_run, held_out_figures, measure_baseline, prepare, row_notes
+from headatlas.run.prepare import (
+    dtype_notes,
+    enter_run,
+    held_out_figures,
+    measure_baseline,
+    prepare,
+    row_notes,
+)
 
 __all__ = ["ContrastJob"]
 
@@ -51,7 +58,9 @@ class ContrastJob:
             version=METHODS["gating"].version,
             request=request.to_json(),
         )
-        store.add(run)
+        for entered in store.add(run):
+            for note in dtype_notes(store, entered):
+                self.progress(note)
         for task in self.sides.values():
             for note in row_notes(task):
                 self.progress(note)

@@ -97,7 +97,7 @@ class Exchange:
             base = self._listing(_BASE)
             if base is None:
                 raise StoreError(
-                    f"nothing is at {self.place}: --exchange is to be a folder or a URL that driver and "
+                    f"nothing is at {self.place}: exchange=… is to be a folder or a URL that driver and "
                     "workers reach."
                 )
             base = {name: digest for name, digest in base.items() if name == _ATLAS or needs(name)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from headatlas.atlas import Atlas, Store, open_atlas
 from headatlas.core import (
@@ -84,25 +84,37 @@ class LocalExecutor:
     tokenizer: Any = None
 
     def carry_out(self, request: Request, out: Path, progress: Progress) -> None:
-        model = load_for_run(request.model if self.model is None else self.model, self.tokenizer)
-        progress(_loaded(model))
-        atlas = open_atlas(out) if Store.exists(out) else None
-        carry_out(request, model, out, request.plan(atlas).stages, progress)
+        with self._model_of(request) as model:
+            progress(_loaded(model))
+            atlas = open_atlas(out) if Store.exists(out) else None
+            carry_out(request, model, out, request.plan(atlas).stages, progress)
+
+    @contextmanager
+    def _model_of(self, request: Request) -> Iterator[Model]:
+        if self.model is not None or request.model.source is None:
+            yield load_for_run(request.model if self.model is None else self.model, self.tokenizer)
+            return
+        from headatlas.model.idle_model import borrowed_model
+
+        with borrowed_model(request.model.source, **request.model.options()) as model:
+            yield model
 
 
 def execute(
     request: Request,
     out: str | Path | None = None,
     *,
-    resume: bool = False,
+    resume: bool | Literal["auto"] = False,
     executor: Executor | None = None,
     progress: Progress = silent,
 ) -> Atlas:
     """Carry out a request and open the atlas that comes of it.
 
-    With `out` everything is kept in that folder; an existing atlas needs `resume=True`. Without it results
-    are kept in memory only.
+    With `out` everything is kept in that folder; an existing atlas needs `resume=True`, or "auto", which
+    continues an atlas if there is one. Without it results are kept in memory only.
     """
+    if resume not in (True, False, "auto"):
+        raise RequestError(f"resume is {resume!r}; allowed: True, False, 'auto'.")
     executor = executor or LocalExecutor()
     if not isinstance(executor, LocalExecutor):
         if request.model.source is None:
@@ -115,7 +127,7 @@ def execute(
             )
         if out is None:
             raise RequestError("with an executor the atlas needs a folder (out).")
-    with _destination(out, resume) as folder:
+    with _destination(out, bool(resume)) as folder:
         executor.carry_out(request, folder, progress)
         atlas = open_atlas(folder)
     atlas.path = None if out is None else Path(out)
@@ -132,7 +144,7 @@ def _destination(out: str | Path | None, resume: bool) -> Iterator[Path]:
         return
     folder = require_path("out", out)
     if Store.exists(folder) and not resume:
-        raise AtlasError(f"{folder} holds an atlas already; --resume (resume=True) continues it.")
+        raise AtlasError(f"{folder} holds an atlas already; resume=True continues it.")
     Store.require_writable(folder)
     yield folder
 

@@ -41,6 +41,7 @@ from headatlas.request.plan import Step
 from headatlas.run.fitter import Fitter, GateSetName
 from headatlas.run.prepare import (
     Prepared,
+    dtype_notes,
     enter_run,
     held_out_figures,
     made_with,
@@ -84,7 +85,7 @@ class MapJob:
     def enter(self, store: Store) -> None:
         runs = [self._run_of(name) for name in self.tasks]
         for run in store.add(*runs):
-            for note in row_notes(self.tasks[run.task]):
+            for note in (*row_notes(self.tasks[run.task]), *dtype_notes(store, run)):
                 self.progress(note)
             if store.keys(EffectMap, run):  # earlier versions measured no baseline of effects
                 metric = metric_of(self.options[run.task])
@@ -294,7 +295,7 @@ def _measured(model: Model, method: Method, rows: Sequence[Row], **given: Any) -
         if method.name in METHODS.built_in:
             raise
         reason = f"{type(error).__name__}: {first_line(error)}"
-        raise ExtensionError(f"the method {method.name!r} failed ({reason}); --debug shows where.") from error
+        raise ExtensionError(f"the method {method.name!r} failed ({reason}).") from error
     return checked_effects(method.name, measured, model.spec, len(rows))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headatlas._version import __version__
-from headatlas.atlas import Run
+from headatlas.atlas import Run, Store
 from headatlas.core import (
     NLL,
     AtlasError,
@@ -35,6 +35,7 @@ from headatlas.task import Items, Row, Rows, Task, encode, no_foil_words
 __all__ = [
     "Prepared",
     "choose_rows",
+    "dtype_notes",
     "enter_run",
     "group_error",
     "held_out_figures",
@@ -85,7 +86,7 @@ def prepare(
         return ready, replace(settings, batch=len(train))
     raise TaskError(
         f"task {task.name!r} has {len(train)} rows to fit with, fewer than a batch of "
-        f"{settings.batch}; give more rows or a smaller batch (--batch)."
+        f"{settings.batch}; give more rows or a smaller batch=…."
     )
 
 
@@ -245,8 +246,29 @@ def require_same(run: Run, ready: Prepared) -> None:
         if run.task_facts.get(key) != ready.facts[key]:
             raise AtlasError(
                 f"{run.task!r} has other {what} now than when it was mapped. If it was a file of that name, "
-                "give the file with --task; else map it again."
+                "give the file with tasks=…; else map it again."
             )
+
+
+def dtype_notes(store: Store, run: Run) -> list[Note]:
+    """A note if the atlas has results of the same weights in another dtype than this run."""
+    dtype = run.decides.get("dtype")
+    others = {
+        f"{other.task} by {other.method}" if other.method != run.method else other.task: other.decides[
+            "dtype"
+        ]
+        for other in store.runs.values()
+        if dtype is not None and other.decides.get("dtype") not in (None, dtype)
+    }
+    if not others:
+        return []
+    listed = ", ".join(f"{name} in {other}" for name, other in others.items())
+    return [
+        Note(
+            f"{run.task}: the model is in {dtype}, but this atlas has {listed}; rounding changes scores and "
+            f"roles, so compare results of one dtype only (dtype={next(iter(others.values()))!r})"
+        )
+    ]
 
 
 def row_notes(task: Prepared) -> Iterator[Note]:

@@ -147,7 +147,7 @@ class Ray:
         for name, need in pool.needs.items():
             most = max((node.get(name, 0.0) for node in _machines(ray)), default=0.0)
             if need > most:
-                fix = "--gpus takes fewer" if name == "GPU" else "set OMP_NUM_THREADS to fewer"
+                fix = "gpus=… takes fewer" if name == "GPU" else "set OMP_NUM_THREADS to fewer"
                 raise RequestError(
                     f"a worker takes {need:g} {name}s, and no machine of the cluster has more than "
                     f"{most:g}; {fix}."
@@ -228,7 +228,7 @@ def _stage(
         lost[step.name] += 1
         if lost[step.name] > _LOST:
             raise FitError(
-                f"{step.name}: lost {_LOST + 1} times ({why}). What is finished is safe; --resume goes on."
+                f"{step.name}: lost {_LOST + 1} times ({why}). What is finished is safe; resume=True goes on."
             )
         progress(Note(f"{step.name}: {why}; another worker continues it"))
         waiting.append(step)

@@ -249,7 +249,7 @@ def _require_one_source(store: Store, source: str) -> None:
         ):
             raise AtlasError(
                 f"{store.root} has scores with the source vectors {other!r}, and these would be with "
-                f"{source!r}; choose another --out, or --source {other}."
+                f"{source!r}; choose another out=…, or source={other!r}."
             )
 
 

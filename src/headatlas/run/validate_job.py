@@ -47,7 +47,7 @@ class ValidateJob:
         require_dtype(atlas, names, self.request.methods, self.model.spec.dtype)
         if self.request.left_out:
             listed = ", ".join(self.request.left_out)
-            self.progress(Note(f"left out: {listed}; give their files with --task"))
+            self.progress(Note(f"left out: {listed}; give their files with tasks=…"))
         for task in self.request.tasks:
             run = atlas.run(task.name)
             run.require_weights(self.model.spec.dtype, self.model.weights_identity)
@@ -126,7 +126,7 @@ def _gating_settings(run: Run, metric: Metric | None) -> GatingSettings:
     except (KeyError, TypeError, ValueError) as error:
         raise AtlasError(
             f"{run.task!r} cannot be fitted again, because its settings are not in the atlas or damaged "
-            f"({type(error).__name__} {error}); validate it without (--retest 0)."
+            f"({type(error).__name__} {error}); validate it without (retest=0)."
         ) from None
 
 

@@ -105,7 +105,7 @@ def encode(
             shortest = min(len(row.ids) for _, row in usable[side])
             raise TaskError(
                 f"{where}: no row fits in {max_tokens} tokens (the shortest has {shortest}); "
-                "allow more with --max-tokens."
+                "allow more with max_tokens=…."
             )
     rows = {side: [row for _, row in entries] for side, entries in kept.items()}
     digest = sha256(json.dumps([[_said(row) for row in side] for side in rows.values()]).encode())

@@ -139,8 +139,7 @@ def _generator(spec: TaskSpec, folder: Path, trust_code: bool) -> Callable[..., 
     ours = path.startswith(_OURS)
     if not ours and not trust_code:
         raise TaskError(
-            f"{where} runs the code of {path!r}; if you trust it, say so: --trust-task-code "
-            "(in Python: load_task(…, trust_code=True))."
+            f"{where} runs the code of {path!r}; if you trust it, load it with load_task(…, trust_code=True)."
         )
     module, _, name = path.partition(":")
     try:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headatlas.atlas.effect_summary import COMPLETE
 from headatlas.atlas.finding import plural
+from headatlas.atlas.method_agreement import MethodAgreement, compare_methods
 from headatlas.atlas.record import EffectMap, Run
 from headatlas.core import NLL
 
@@ -71,7 +72,7 @@ def _updates(free: int, pressed: int | None = None) -> str:
     least = " + ".join(str(LEAST_UPDATES[stage]) for stage in ("free", "pressed")[: 2 - (pressed is None)])
     return (
         f"{_update_counts(free, pressed)}, fewer than any preset has ({least}): the gates still depend on "
-        "where they started; leave out --updates, or raise it"
+        "where they started; leave out updates=…, or raise it"
     )
 
 
@@ -85,12 +86,22 @@ def _effect_items(items: int, groups: int) -> str:
 
 def _low_separation(separation: float, moving: float | None = None, few_updates: bool = False) -> str:
     if few_updates or moving is None or moving > _MOST_MOVING:
-        why = "there were too few updates to tell which heads matter; raise --updates"
+        why = "there were too few updates to tell which heads matter; raise updates=…"
     else:
-        why = (
-            "the gates have settled, so nearly every head would matter; check that with 'headatlas validate'"
-        )
+        why = "the gates have settled, so nearly every head would matter; check that with validate_atlas"
     return f"mean |G+ − G−| is {separation:.2f}: hardly any gate follows the pressure; {why}"
+
+
+def _methods_differ(
+    other: str, differing: int, correlation: float, shared: int, top: int, head: str, rank: int, heads: int
+) -> str:
+    more = f" and {plural(differing - 1, 'other method')}" if differing > 1 else ""
+    return (
+        f"ranks heads differently from {other}{more}: against {other} the rank correlation is "
+        f"{correlation:.2f}, {shared} of the top {top} heads are the same, and {head}, first there, ranks "
+        f"{rank} of {heads} here; rely on heads that several methods put first, or run validate_atlas, which "
+        "measures each ranking"
+    )
 
 
 #: key -> text of a doubt: what is doubtful, why, and what to change
@@ -104,7 +115,7 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     "updates": _updates,
     "seeds": lambda seeds: (
         f"{plural(seeds, 'seed')}, fewer than any preset has ({LEAST_SEEDS}): other seeds may give another "
-        f"map; --seeds {LEAST_SEEDS} --resume adds some"
+        f"map; seeds={LEAST_SEEDS} with resume=True adds some"
     ),
     "imported-seeds": lambda seeds: f"{plural(seeds, 'seed')} imported: other seeds may give another map",
     "separation-low": _low_separation,
@@ -118,11 +129,11 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
     ),
     "moving": lambda moving: (
         f"{_percent(moving)} of gates still moved by more than {_MOVED} in the last fifth of the updates: "
-        "their roles may change with more updates; raise --updates"
+        "their roles may change with more updates; raise updates=…"
     ),
     "seeds-differ": lambda correlation: (
         f"seeds correlate {correlation:.2f} in facilitation: each seed gives another map; rely on heads with "
-        "the same role in every seed, or raise --updates"
+        "the same role in every seed, or raise updates=…"
     ),
     "imported-seeds-differ": lambda correlation: (
         f"seeds correlate {correlation:.2f} in facilitation: each seed gives another map; rely on heads with "
@@ -149,17 +160,18 @@ _TEXTS: Mapping[str, Callable[..., str]] = {
         f"task to forget: {plural(items, 'held-out item')}, too few for small differences; add items to it"
     ),
     "validation-items": lambda items: (
-        f"validated on {items}: its intervals are wide; raise --items, or add items to the task"
+        f"validated on {items}: its intervals are wide; raise items=…, or add items to the task"
     ),
     "not-normalized": lambda reason, unit="nats": f"sufficiency and necessity are in {unit}; {reason}",
     "validation-draws": lambda draws: (
         f"validated with {plural(draws, 'random order')}: their band holds fewer than 95 % of new orders; "
-        f"raise --draws to {_FEW_DRAWS} or more"
+        f"raise draws=… to {_FEW_DRAWS} or more"
     ),
     "effect-items": lambda items, groups: (
         f"effects measured on {_effect_items(items, groups)}: too few to tell small effects from noise; "
-        f"raise --items or --seeds, or add items{' of other groups' if groups < items else ''} to the task"
+        f"raise items=… or seeds=…, or add items{' of other groups' if groups < items else ''} to the task"
     ),
+    "methods-differ": _methods_differ,
     "completeness": lambda error, is_single: (
         f"integrated gradients miss the loss difference that they should add up to by {_percent(error)}: "
         f"they have not converged; measure {'more items' if is_single else 'them again, into a new atlas'}"
@@ -195,6 +207,7 @@ _BRIEF: Mapping[str, Callable[..., str]] = {
     "not-normalized": lambda unit="nats", **_: f"sufficiency in {unit}",
     "validation-draws": lambda draws: f"validated with {plural(draws, 'random order')}",
     "effect-items": lambda items, groups: f"effects of {_effect_items(items, groups)}",
+    "methods-differ": lambda other, **_: f"ranks differ from {other}",
     "completeness": lambda error, **_: f"integrated gradients {_percent(error)} off",
 }
 
@@ -293,7 +306,28 @@ def effect_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
     if error is not None and error > COMPLETE:
         dtypes = {one.facts.get("dtype") for one in maps}
         found.append(Doubt("completeness", {"error": error, "is_single": dtypes == {"float32"}}))
+    found.append(_method_doubt(compare_methods(atlas, task, method), method))
     return [doubt for doubt in found if doubt is not None]
+
+
+def _method_doubt(agreements: Sequence[MethodAgreement], method: str) -> Doubt | None:
+    """A doubt if the method ranks heads differently from others, with the one that it agrees least with."""
+    differing = [agreement for agreement in agreements if agreement.disagree]
+    if not differing:
+        return None
+    worst = min(differing, key=lambda agreement: agreement.correlation)
+    is_first = worst.first == method
+    numbers = {
+        "other": worst.second if is_first else worst.first,
+        "differing": len(differing),
+        "correlation": worst.correlation,
+        "shared": worst.shared,
+        "top": worst.top,
+        "head": str(worst.second_head if is_first else worst.first_head),
+        "rank": worst.second_rank if is_first else worst.first_rank,
+        "heads": worst.heads,
+    }
+    return Doubt("methods-differ", numbers)
 
 
 def _effect_items_doubt(maps: Sequence[EffectMap]) -> Doubt | None:

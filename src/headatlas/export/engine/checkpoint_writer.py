@@ -127,7 +127,7 @@ def _require_harmless(exported: Exported) -> None:
         raise FitError(
             f"these gates harm {exported.task} on {exported.items} held-out items: {exported.effect}. "
             "Nothing was written. Map with more updates and seeds, choose other gates, or write it with "
-            "--force (force=True)."
+            "force=True."
         )
 
 

@@ -131,7 +131,7 @@ class GateFit:
             raise FitError(
                 f"{self.name}, seed {seed}, fit {fit}: the loss or its gradient is no number at update "
                 f"{update} of {self.schedule.updates}; the model is in {self.model.spec.dtype}: "
-                "try --dtype float32 and another --out. Finished fits are kept."
+                "try dtype='float32' and another out=…. Finished fits are kept."
             )
 
     def results(self) -> list[FitResult]:

@@ -8,8 +8,9 @@ task, below zero it hurts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -19,7 +20,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headatlas.core import ExtensionError, Head, ModelSpec
-from headatlas.method.engine.likelihood import require_finite
+from headatlas.method.engine.likelihood import require_finite, row_nll
+from headatlas.method.engine.lower_layers import KeptStream, can_keep_stream
 from headatlas.method.engine.memory import forward_budget, with_room
 from headatlas.method.engine.metric import RowLoss
 from headatlas.method.engine.rows import Pass, RowTable
@@ -153,6 +155,8 @@ def row_effects(
 
     `changes(batch, members)` gets ready for a pass over the rows `members` and gives what to do to a head.
     `reference(batch, members)` are the logits that the metric compares with, those of the model by default.
+    A change of a head leaves the layers below it as they are: where the model allows it they run once for all
+    heads of a layer, which gives the same bits.
     """
     row_loss = row_loss or RowLoss()
     table = RowTable(rows)
@@ -160,6 +164,8 @@ def row_effects(
     changed = np.full((len(rows), *model.spec.shape), np.nan)
     together = np.full(len(rows), np.nan)
     is_done = np.zeros(len(rows), dtype=bool)
+    keeps_stream = can_keep_stream(model)
+    ones = torch.ones(model.spec.shape)
 
     def measure(batch: Pass, known: Tensor | None, what: str) -> np.ndarray:
         losses = row_loss(model, batch, reference=known).cpu()
@@ -177,8 +183,12 @@ def row_effects(
             )
             plain[members] = measure(batch, known, "losses")
             change = changes(batch, members.tolist())
+            stream = KeptStream(model) if keeps_stream else None
             for head in model.spec:
-                with change(head):
+                if stream is not None:
+                    with model.gates(ones):
+                        stream.move_to(head.layer, partial(row_nll, model, batch))
+                with change(head), nullcontext() if stream is None else stream.skipped():
                     changed[members, head.layer, head.head] = measure(batch, known, f"losses without {head}")
                 done += 1
                 if progress is not None:

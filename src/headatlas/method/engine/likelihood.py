@@ -106,7 +106,7 @@ def require_finite(model: Model, values: np.ndarray | Tensor, what: str) -> None
         repair = (
             "look for NaN or infinite weights"
             if dtype == "float32"
-            else "try --dtype float32 and another --out"
+            else "try dtype='float32' and another out=…"
         )
         raise FitError(
             f"{what} are NaN or infinite in {rows} of {len(finite)} rows; the model is in {dtype}: {repair}."

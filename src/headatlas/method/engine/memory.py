@@ -35,7 +35,7 @@ __all__ = [
 
 _Result = TypeVar("_Result")
 NO_ROOM = (
-    "one row at a time does not fit in memory; take a smaller dtype, a larger device or --device-map auto."
+    "one row at a time does not fit in memory; take a smaller dtype, a larger device or device_map='auto'."
 )
 _NO_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed")
 #: tokens of a pass that keeps nothing for a backward pass

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 import numpy as np
 
-from headatlas.core import DIRECTIONS, HeadatlasWarning, UnknownNameError, require_whole
+from headatlas.core import (
+    DIRECTIONS,
+    Progress,
+    RequestError,
+    UnknownNameError,
+    Update,
+    progress_of,
+    require_whole,
+    warn_user,
+)
 from headatlas.core.lazy import xr
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
 from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads
 from headatlas.model import SOURCES, Model, as_model
+from headatlas.model.idle_model import borrowed_model
 from headatlas.task import LEAST_PAIRS, PairTokens, Relations, RelationTokens
 
 if TYPE_CHECKING:
@@ -34,7 +45,7 @@ _DYNAMIC_SAMPLE = 100
 
 
 def relation_scores(
-    model: Model | PreTrainedModel,
+    model: Model | PreTrainedModel | str | Path,
     relations: Relations | None = None,
     *,
     k: int | Mapping[str, int] | None = None,
@@ -42,7 +53,12 @@ def relation_scores(
     norms: str = "published",
     min_pairs: int = LEAST_PAIRS,
     tokenizer: Any = None,
-    told: Told | None = None,
+    progress: bool | Progress = True,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
 ) -> xr.DataArray:
     """[relation, direction, layer, head]: the share of a relation's pairs that a head implements.
 
@@ -58,17 +74,41 @@ def relation_scores(
     tokens is measured in texts instead ("multi-token": at most 100 pairs in one text, attention forced onto
     the source; where targets are several tokens one piece stands for each, `whole` is False, and k is 1), and
     if that cannot be done its values are NaN ("none"), with a `HeadatlasWarning`.
+
+    A model given by name is loaded in the dtype of its weights unless `dtype` says otherwise; `dtype`,
+    `device`, `device_map`, `revision` and `trust_remote_code` are those of `load_model`. `progress` as in
+    `map_heads`.
     """
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
-    model = as_model(model, tokenizer)
-    found = relations_for(model, relations, require_whole("min_pairs", min_pairs, 1, 1_000_000))
-    _require_names(k, found)
-    if unmeasured := [relation.why_unmeasured for relation in found if not relation.has_enough]:
-        warn(" ".join(unmeasured), HeadatlasWarning, stacklevel=2)
-    with model.measuring():
-        scores = scores_from_weights(Writer(model, norms), found, k, source, told)
+    least = require_whole("min_pairs", min_pairs, 1, 1_000_000)
+    options: dict[str, Any] = {
+        "dtype": dtype, "device": device, "device_map": device_map, "revision": revision,
+    }  # fmt: skip
+    options = {name: value for name, value in options.items() if value is not None}
+    if trust_remote_code:
+        options["trust_remote_code"] = True
+    with _loaded(model, tokenizer, options) as loaded, progress_of(progress) as report:
+
+        def told(what: str, done: int, total: int) -> None:
+            report(Update(what, done, total))
+
+        chosen = relations_for(loaded, relations, least)
+        _require_names(k, chosen)
+        if unmeasured := [relation.why_unmeasured for relation in chosen if not relation.has_enough]:
+            warn_user(" ".join(unmeasured))
+        with loaded.measuring():
+            scores = scores_from_weights(Writer(loaded, norms), chosen, k, source, told)
     return scores.assign_attrs(norms=norms)
+
+
+def _loaded(model: Any, tokenizer: Any, options: Mapping[str, Any]) -> AbstractContextManager[Model]:
+    if isinstance(model, str | Path):
+        as_model(model, tokenizer)  # refuses a tokenizer, which a name brings with it
+        return borrowed_model(model, **options)
+    for name in options:
+        raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
+    return nullcontext(as_model(model, tokenizer))
 
 
 def scores_from_weights(

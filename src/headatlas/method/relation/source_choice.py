@@ -20,6 +20,9 @@ _SAMPLE = 16
 #: agreement with texts below which a source is not believed, and by how much the better one is to be better
 _LEAST_AGREEMENT, _CLEARLY = 0.05, 0.02
 
+#: the key of the choice in `Model.remembered`
+_CHOICE = "source choice"
+
 Told = Callable[[str, int, int], None]
 """Told (what is being done, heads done, heads in all)."""
 
@@ -47,12 +50,31 @@ def choose_source(
     concordance 2·cov / (var + var + (difference of means)²): as a correlation, but scores that are next
     to nothing everywhere do not agree with strong ones, whatever their pattern. Where texts hardly tell
     the two apart the published source is taken.
+
+    The model remembers a choice that the built-in relations made, until its weights or its tokenizer change.
     """
-    judged = [one for one in relations_for(writer.model, None) if one.measurable]
-    k = None if judged else k
-    judged = judged or [one for one in relations if one.measurable]
+    model = writer.model
+    tokenizer, choice = model.remembered.get(_CHOICE, (None, None))
+    if choice is not None and tokenizer is model.tokenizer:
+        return choice
+    judged = [one for one in relations_for(model, None) if one.measurable]
+    if judged:
+        choice = _choose_by(writer, judged, None, told)
+        model.remembered[_CHOICE] = model.tokenizer, choice
+        return choice
+    judged = [one for one in relations if one.measurable]
     if not judged:
-        return _as_published(writer.model, "as published: no relation to judge by")
+        return _as_published(model, "as published: no relation to judge by")
+    return _choose_by(writer, judged, k, told)
+
+
+def _choose_by(
+    writer: Writer,
+    judged: Sequence[RelationTokens],
+    k: int | Mapping[str, int] | None,
+    told: Told | None,
+) -> SourceChoice:
+    """The choice that these relations make."""
     limits = [choose_k(one, writer.model.spec.vocabulary, k) for one in judged]
     pairs = [sampled(one.single, _SAMPLE) for one in judged]
     report = tell_heads(told, "choice of source", writer.model, 1 + len(SOURCES))
