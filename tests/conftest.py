@@ -17,11 +17,21 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import pytest
 
 try:
+    from hypothesis import settings
+except ImportError:  # a GPU machine need not have hypothesis
+    settings = None
+
+try:
     from support.shapes import ShapeError, check_shapes
 except ImportError:  # a GPU machine need not have jaxtyping and beartype
     ShapeError = None
 else:
     check_shapes()
+
+# How long an example takes says nothing about the code on a machine that does other work.
+if settings is not None:
+    settings.register_profile("headatlas", deadline=None)
+    settings.load_profile("headatlas")
 
 #: Tests that CI cannot run, and why.
 MAY_SKIP_IN_CI = {

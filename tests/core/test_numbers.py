@@ -46,6 +46,7 @@ def test_names_that_are_no_text_are_unknown():
     for wrong in ({"preset": 3}, {"method": 3}, {"objective": 5}, {"out": 5}):
         with pytest.raises(RequestError):
             headatlas.map_heads("smollm2", "aba", **wrong)
-    for call in (headatlas.open_atlas, headatlas.validate_atlas):
-        with pytest.raises(RequestError, match="allowed is a path"):
-            call(None)
+    with pytest.raises(RequestError, match="allowed is a path"):
+        headatlas.open_atlas(None)
+    with pytest.raises(RequestError, match="give an Atlas or its folder"):
+        headatlas.validate_atlas(None)

@@ -283,3 +283,17 @@ def test_replacements(llama):
         assert torch.equal(llama(TEXT), expected)
     with pytest.raises(GateError, match="a replacement is"):
         gates(llama, ["L1H2"], replacement=5)
+
+
+def test_attribution_in_half_precision():
+    """Large activations round the residual stream by more than a head writes; how heads enter it is found in
+    single precision all the same."""
+    hf = build_tiny("llama")
+    with torch.no_grad():
+        hf.model.embed_tokens.weight[:, 0] += 2000.0
+    model = load_model(hf.bfloat16(), tokenizer=word_tokenizer(100), check=False)
+    parts = model.logit_attribution(TEXT, 5, 9)
+    logits = model(TEXT)[0, -1].float()
+    span = float(logits.abs().max())
+    assert float(parts.sum()) == pytest.approx(float(logits[5] - logits[9]), abs=0.05 * span)
+    assert model.hf.dtype == torch.bfloat16
