@@ -2,14 +2,14 @@
 
     python docs/tutorials/1_map_your_own_task.py --out tutorial
 
-A task is a file with prompts and targets. The loss is on the target, which follows its prompt directly: mind
-the space. Some records are held out; they measure what the gates are worth. Minutes on two cores.
+A task is a list of prompts and targets (or a file of them). The loss is on the target, which follows its
+prompt directly: mind the space. Some items are held out to measure what the gates are worth. This takes a few
+minutes on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import headatlas
@@ -40,33 +40,29 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
 
-    # 1. The task: one line for each question. Two worked examples make clear what is asked.
-    task = arguments.out / "plural.jsonl"
+    # 1. The task: one pair for each question. Two worked examples make clear what is asked.
     start = "one dog, two dogs; one fox, two foxes;"
-    lines = [{"prompt": f"{start} one {noun}, two", "target": f" {plural(noun)}"} for noun in NOUNS.split()]
-    task.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
+    items = [(f"{start} one {noun}, two", f" {plural(noun)}") for noun in NOUNS.split()]
 
-    # 2. The map. It is kept in the folder fit by fit; called again, this goes on where it was.
+    # 2. The map. The folder keeps every finished fit; called again, this continues where it stopped.
     model = headatlas.load_model("smollm2", dtype="fast")
     schedule = {"seeds": 1, "updates": 6} if arguments.fast else {"seeds": 3}
-    atlas = headatlas.map_heads(model, task, out=arguments.out / "atlas", resume=True, **schedule)
+    atlas = headatlas.map_heads(model, {"plural": items}, out=arguments.out / "atlas", **schedule)
 
-    # 3. What came out. G+ keeps as many heads open as the task allows, G- as few.
+    # 3. The results. G+ keeps as many heads open as the task allows, G- as few.
     summary = atlas.summary("plural")
     for gates, nll in summary.nll.items():  # without gates, with G+, with G-
         print(f"held-out NLL, {gates}: {nll:.2f}")
     print(f"facilitate in every seed: {100 * summary.always['facilitating']:.0f} % of heads")
     print(f"interfere in every seed:  {100 * summary.always['interfering']:.0f} % of heads")
 
-    # 4. Arrays have named axes, so that nothing is ever mixed up.
-    help_ = atlas.scores("plural")["facilitation"].mean("seed")
-    best = help_.stack(cell=("layer", "head")).dropna("cell").sortby("cell").to_series().nlargest(5)
+    # 4. The scores are labelled arrays [seed, layer, head].
+    facilitation = atlas.scores("plural")["facilitation"].mean("seed")
+    best = facilitation.to_series().nlargest(5)
     print("most needed:", ", ".join(f"L{layer}H{head} {score:.2f}" for (layer, head), score in best.items()))
 
     # 5. A figure for a paper.
-    from headatlas.figure import plot_agreement, save_figure
-
-    save_figure(plot_agreement(atlas), arguments.out / "plural.png")
+    headatlas.figure.save_figure(atlas.plot.agreement(), arguments.out / "plural.png")
     print(f"{arguments.out}/plural.png, and all numbers in {arguments.out}/atlas")
 
 

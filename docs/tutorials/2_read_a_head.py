@@ -29,24 +29,29 @@ def main() -> None:
     # 1. Scores: of the pairs of a relation, how many does the head have among its top tokens?
     model = headatlas.load_model("smollm2", dtype="float32")
     salient, source = not arguments.fast, "first_mlp" if arguments.fast else "auto"
-    asked = {"salient": salient, "source": source}
-    atlas = headatlas.relate_heads(model, RELATIONS, out=arguments.out / "relations", resume=True, **asked)
+    atlas = headatlas.relate_heads(
+        model, RELATIONS, out=arguments.out / "relations", salient=salient, source=source
+    )
     best = {}
     for relation in RELATIONS:
-        here = atlas.relation_scores().sel(direction="promote", relation=relation)
-        best[relation] = here.to_series().idxmax()
-        name = "L{}H{}".format(*best[relation])
-        print(f"{relation:16} best head {name}, {float(here.max()):.2f} of the pairs")
+        scores = atlas.relation_scores().sel(direction="promote", relation=relation)
+        best[relation] = headatlas.Head(*scores.to_series().idxmax())
+        print(f"{relation:16} best head {best[relation]}, {float(scores.max()):.2f} of the pairs")
 
     # 2. The card of one head: what it implements, and the tokens that it amplifies most.
-    layer, head = best["country-capital"]
-    card = atlas.card((layer, head))
+    head = best["country-capital"]
+    card = atlas.card(head)
     print(f"\n{card.head}: {card.label}")
     for token in card.salient[:5]:
-        print(f"  {token.token!r} -> {', '.join(repr(one) for one in token.mapped[:3])}")
+        print(f"  {token.token!r} -> {', '.join(map(repr, token.mapped[:3]))}")
 
-    # 3. The same by hand: W_V and W_O of the head, what a token brings, and the unembedding.
-    values, writes = model.value_output(layer, head)
+    # 3. The tokens that the head promotes for France: as published, and with the final norm's weights.
+    for norms in ("published", "folded"):
+        tokens = model.top_tokens(head, " France", k=3, norms=norms)["token"]
+        print(f"{head} for ' France', {norms}: {', '.join(map(repr, tokens))}")
+
+    # 4. The same by hand: W_V and W_O of the head, what a token brings, and the unembedding.
+    values, writes = model.value_output(head)
     resolved = atlas.run("country-capital", "relations").settings["resolved"]
     source = resolved["source"]
     print(f"a pair counts if its target is among the first {resolved['k']} tokens; not all of them do:")

@@ -3,7 +3,7 @@
     python docs/tutorials/1_map_your_own_task.py --out tutorial
     python docs/tutorials/3_switch_off_and_export.py --out tutorial
 
-Gates become part of the weights: what comes out is an ordinary checkpoint, which transformers loads without
+Gates become part of the weights: the result is an ordinary checkpoint, which transformers loads without
 headatlas. It is measured on items that no fit has seen.
 """
 
@@ -29,28 +29,23 @@ def main() -> None:
     atlas = headatlas.open_atlas(out / "atlas")
 
     # 1. Which heads hurt the task in every seed?
-    interference = atlas.scores("plural")["interference"].min("seed")
-    hurt = [str(head) for head in atlas.spec if float(interference[head.layer, head.head]) >= 0.5]
-    print(f"{len(hurt)} heads interfere in every seed: {', '.join(hurt[:8])}{' …' if len(hurt) > 8 else ''}")
+    interference = atlas.always("plural")["interference"]
+    hurt = [head for head in atlas.spec if float(interference[head.layer, head.head]) >= 0.5]
+    names = ", ".join(map(str, hurt[:8]))
+    print(f"{len(hurt)} heads interfere in every seed: {names}{' …' if len(hurt) > 8 else ''}")
 
-    # 2. Try it first: gates are a context, and the model is as it was when it ends.
+    # 2. Try it first: inside the block these heads are off; afterwards the model is unchanged.
     model = headatlas.load_model("smollm2", dtype="float32")
-    gates = torch.ones(model.spec.shape)
-    for head in (headatlas.Head.parse(name) for name in hurt):
-        gates[head.layer, head.head] = 0
-    text = model.tokenizer(PROMPT, return_tensors="pt").input_ids
-    with torch.no_grad():
-        plain = model.hf(text).logits[0, -1]
-        with headatlas.gates(model, gates):
-            gated = model.hf(text).logits[0, -1]
-    for name, logits in (("plain", plain), ("gated", gated)):
-        print(f"{name}: {model.tokenizer.decode([int(logits.argmax())])!r}")
+    print(f"plain: {model.next_tokens(PROMPT, k=1)['token'][0]!r}")
+    with model.gates(hurt):
+        print(f"gated: {model.next_tokens(PROMPT, k=1)['token'][0]!r}")
+        gated = model(PROMPT)[0, -1]
 
-    # 3. Keep it. The folder appears when transformers has loaded it again and its logits are those of the
-    #    gated model.
+    # 3. Keep it. The folder appears once transformers has loaded it and its logits are those of the gated
+    #    model.
     folder = out / "smollm2-plural"
     if not folder.exists():
-        headatlas.export_model(out / "atlas", out / "plural.jsonl", folder, gates="always", model=model)
+        headatlas.export_model(atlas, "plural", folder, gates="always", model=model)
     print((folder / "README.md").read_text(encoding="utf-8"))
 
     # 4. Anybody can use it: no headatlas from here on.

@@ -40,4 +40,4 @@ def test_tutorial(name, out):
     assert result.returncode == 0, result.stderr
     for word in words:
         assert word in result.stdout
-    assert "Warning" not in result.stderr
+    assert "Traceback" not in result.stderr
