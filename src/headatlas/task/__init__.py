@@ -4,7 +4,7 @@ A task is a few lines of YAML (`spec`), from which records are read (`records`),
 targets (`task`) and into token ids for one tokeniser (`encode`).
 """
 
-from headatlas.task.catalogue import builtin_tasks, load_task
+from headatlas.task.catalogue import builtin_tasks, load_task, task_by_name
 from headatlas.task.encode import Row, Rows, encode, tokens_of
 from headatlas.task.relation import OTHER, Relation, builtin_relations, distinct_relations, load_relation
 from headatlas.task.relation_tokens import LEAST_PAIRS, PairTokens, RelationTokens, relation_tokens
@@ -30,5 +30,6 @@ __all__ = [
     "load_relation",
     "load_task",
     "relation_tokens",
+    "task_by_name",
     "tokens_of",
 ]
