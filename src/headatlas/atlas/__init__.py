@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headatlas.atlas.comparison import BINS, Comparison, compare_atlases, shared_tasks
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
+        HALF_PRECISION,
         EffectSummary,
         clustered_error,
         corruptions,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
+    "HALF_PRECISION",
     "IMPLEMENTS",
     "ORDERS",
     "SCORES",
