@@ -188,4 +188,8 @@ def _legend(names: Sequence[str], known: Sequence[str], colours: str) -> list[Ar
     return entries
 
 
-PROVIDES = [FigureKind("dynamic", "static relation scores against scores in texts", plot_dynamic, _pairs)]
+PROVIDES = [
+    FigureKind(
+        "dynamic", "static relation scores against scores in texts", plot_dynamic, _pairs, draws_gates=False
+    )
+]
