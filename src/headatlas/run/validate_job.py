@@ -16,6 +16,7 @@ from headatlas.request.validate_request import (
     MOST_RETESTS,
     ValidateRequest,
     compared_methods,
+    dropped_methods,
     require_dtype,
 )
 from headatlas.run.fitter import Fitter
@@ -46,6 +47,8 @@ class ValidateJob:
             listed = ", ".join(self.request.left_out)
             self.progress(Note(f"left out: {listed}; give their files with --task"))
         for task in self.request.tasks:
+            for method, reason in dropped_methods(atlas, task.name, self.request.methods).items():
+                self.progress(Note(f"{task.name}: {method} is no longer compared: {reason}"))
             run = atlas.run(task.name)
             run.require_weights(self.model.spec.dtype, self.model.weights_identity)
             ready = read_rows(self.model, task, run.task_facts.get("max_tokens"), self.request.items)
