@@ -19,7 +19,7 @@ from headatlas.atlas import BINS, compare_atlases, shared_tasks
 from headatlas.atlas.comparison import depth_profile
 from headatlas.cli.compare import _show as show_comparison
 from headatlas.figure import plot_comparison
-from headatlas.page import payload_of
+from headatlas.page.payload import payload_of
 from support.atlases import atlas_of, spec_of
 
 
