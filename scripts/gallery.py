@@ -3,7 +3,8 @@
 python scripts/gallery.py fit --out FOLDER
     make the atlas (half an hour on a GPU); run it again to resume
 python scripts/gallery.py reopen --out FOLDER
-    unpack the atlas of the gallery without effects that have not converged, for `fit` to measure them again
+    unpack the atlas of the gallery without effects that have not converged or that an earlier version
+    measured, for `fit` to measure them again
 python scripts/gallery.py show [--atlas FOLDER]
     its figures, report, page and words, into docs/gallery; without a folder from the packed atlas there
 """
@@ -73,7 +74,7 @@ def reopen(arguments: argparse.Namespace) -> None:
     dropped = [
         (method, task)
         for task, method in atlas.effect_maps
-        if (atlas.completeness_error(task, method) or 0.0) > COMPLETE
+        if (atlas.completeness_error(task, method) or 0.0) > COMPLETE or _is_outdated(atlas, task, method)
     ]
     data = json.loads((root / "atlas.json").read_text(encoding="utf-8"))
     data["runs"] = [run for run in data["runs"] if (run["method"], run["task"]) not in dropped]
@@ -81,6 +82,17 @@ def reopen(arguments: argparse.Namespace) -> None:
     for method, task in dropped:
         shutil.rmtree(root / record_folder(EffectMap, method, task))
         print(f"{task}: {method} is to be measured again")
+
+
+def _is_outdated(atlas: Atlas, task: str, method: str) -> bool:
+    """True if the effects cannot be compared with effects that are measured today."""
+    from headatlas import AtlasError
+    from headatlas.request.validate_request import has_effects
+
+    try:
+        return not has_effects(atlas, method, task)
+    except AtlasError:
+        return True
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -249,7 +249,7 @@ def test_gates_that_still_move():
     [
         ([0, 0, 0], 3, "all held-out items are of one group; add groups to the task"),
         ([0, 1, 2], 1, "all held-out items have the same target; add items with other targets"),
-        ([0, 1, 2], 2, "the targets of other held-out items do not fit behind the prompts of two groups"),
+        ([0, 1, 2], 2, "no other target is short enough to swap in"),
     ],
 )
 def test_chance_that_cannot_be_judged_is_a_doubt(groups, targets, reason):

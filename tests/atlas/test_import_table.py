@@ -19,6 +19,7 @@ from headatlas.atlas import (
     import_table,
     reading_words,
 )
+from headatlas.atlas.import_summary import summarize_import
 from headatlas.atlas.table import write_table
 from headatlas.core import UnknownNameError
 from headatlas.figure import (
@@ -624,3 +625,34 @@ def test_effects_of_a_method_that_is_not_installed_come_back(tmp_path):
 def test_a_task_has_no_scores_of_such_a_method(tmp_path, method):
     with pytest.raises(RequestError, match=r"row 1 has the method '.*' for a task; "):
         import_table(task_lines(1)[0].assign(method=method), tmp_path / "atlas")
+
+
+def gate_lines(method, fits=("retain", "remove")):
+    lines = task_lines(1)[0].drop(columns="seed")
+    return pd.concat([lines.assign(method=method, fit=fit, score=0.25) for fit in fits])
+
+
+@pytest.mark.parametrize("fits", [("free", "retain", "remove"), ("free",)])
+def test_gates_of_a_plugin_come_back(tmp_path, fits):
+    first = import_table(gate_lines("short", fits), tmp_path / "atlas")
+    assert first.tasks == (["sums"] if "retain" in fits else []) and first.effect_maps == []
+    again = import_table(first.to_table(), tmp_path / "again")
+    pd.testing.assert_frame_equal(again.to_table(), first.to_table())
+
+
+def test_a_method_has_gates_or_effects(tmp_path):
+    with pytest.raises(RequestError, match="the fit 'retain'; the method 'ablate-zero' has none"):
+        import_table(gate_lines("ablate-zero"), tmp_path / "atlas")
+    mixed = pd.concat([gate_lines("short"), task_lines(1)[0].assign(method="short", seed=np.nan)])
+    with pytest.raises(RequestError, match="row 13 has no fit, but other rows of 'sums' by 'short' have one"):
+        import_table(mixed.drop(columns="seed"), tmp_path / "atlas")
+
+
+def test_a_mistyped_method_is_named(tmp_path):
+    lines = task_lines(1)[0]
+    for method, is_named in (("gatng", True), ("mediate", False)):
+        atlas = import_table(lines.assign(method=method), tmp_path / method)
+        notes = summarize_import(atlas, "the table", tmp_path / method, has_shape=True).notes
+        assert (
+            any("no installed method has this name" in note and method in note for note in notes) == is_named
+        )

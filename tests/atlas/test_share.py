@@ -312,3 +312,15 @@ def test_an_atlas_is_opened_where_there_is_no_torch(atlas, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("['a task, not plain']")
+
+
+@pytest.mark.parametrize(
+    "request_", ["text", {"model": 5}, {"tasks": [5]}, {"model": {"source": 5}}, {"tasks": {"name": 5}}]
+)
+def test_a_note_may_hold_any_request(tmp_path, request_):
+    about = {"request": request_, "because": "/home/me/x.json says so"}
+    with Store.writing(tmp_path / "atlas", spec_of(2)) as store:
+        store.write_note("mine", {}, about)
+    found = unpack_atlas(pack_atlas(tmp_path / "atlas", tmp_path / "atlas.zip"), tmp_path / "there")
+    note = open_atlas(found).notes["mine"][1]
+    assert note["request"] == request_ and note["because"] == "x.json says so"

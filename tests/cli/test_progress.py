@@ -82,6 +82,6 @@ def test_nothing_is_promised_before_the_first_save(capsys, tmp_path):
 def test_work_that_is_saved_elsewhere_is_not_denied(capsys):
     """Nor promised: nobody here knows whether a worker has saved anything yet."""
     said = stopped(capsys, None)
-    assert "goes on from what was saved, or starts again if nothing was" in said and "last" not in said
+    assert "run the same command with --resume to continue from the last save, if there is one" in said
     assert saved_in("atlas", Ray(exchange="s3://bucket/x")) is None
     assert saved_in("atlas", Ray()) == saved_in("atlas") == "atlas"

@@ -7,9 +7,10 @@ import shutil
 import zipfile
 from contextlib import contextmanager
 
+import pandas as pd
 import pytest
 
-from headatlas import open_atlas
+from headatlas import import_table, open_atlas
 from headatlas.atlas import Store
 from headatlas.request import MapRequest, ValidateRequest
 from headatlas.request.origin import recorded_model
@@ -283,3 +284,17 @@ def test_a_malformed_request_is_one_sentence(atlas, commands, kind, command, tmp
         data["runs"][0]["request"] = {"model": 5}
     (atlas / "atlas.json").write_text(json.dumps(data))
     assert_refused(invoke(*commands[command]), "atlas.json is damaged: runs 0 request")
+
+
+def test_an_imported_contrast_does_not_block_the_others(contrasted, tmp_path):
+    out = shutil.copytree(contrasted / "atlas", tmp_path / "atlas")
+    spec = open_atlas(out).spec
+    lines = pd.DataFrame([{"layer": head.layer, "head": head.head} for head in spec])
+    lines = lines.assign(task="p without q", method="contrast", fit="retain", score=0.5)
+    import_table(lines, out, model=spec.name, resume=True)
+    for given in ((), ("--retain", "words", "--forget", "others")):
+        result = invoke("contrast", "--resume", *given, "-o", out)
+        assert result.returncode == 0, result.stderr
+    import_table(lines, tmp_path / "imported", model=spec.name)
+    refused = invoke("contrast", "--resume", "-o", tmp_path / "imported")
+    assert_refused(refused, "has no contrast (an imported one cannot be continued)")

@@ -28,7 +28,7 @@ MAP, RELATIONS = ("map", "no/model", "--task", "syntax"), ("relations", "no/mode
         (("map", "--task", "syntax"), "give a model"),
         (("map", "--resume"), "there is no folder"),
         ((*MAP, "--dtype", "float23"), "no dtype 'float23'; allowed: auto, fast, float32"),
-        ((*RELATIONS, "--device", "gpu"), "no device 'gpu'; allowed are cpu, cuda"),
+        ((*RELATIONS, "--device", "gpu"), "unknown device 'gpu'; use cpu, cuda, mps or"),
         ((*CONTRAST, "--device", "auto"), "is for --device-map"),
         (CONTRAST[:4], "give a model, --retain and --forget"),
         (("contrast", "--resume"), "there is no folder"),

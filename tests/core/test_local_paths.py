@@ -31,7 +31,7 @@ from headatlas.core import without_local_paths
 )
 def test_paths_are_reduced_to_their_last_part(text, shared):
     assert without_local_paths(text) == shared
-    assert without_local_paths({"a": [text, 1]}) == {"a": [shared, 1]}
+    assert without_local_paths({"file": [text, 1]}) == {"file": [shared, 1]}
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,16 @@ def test_names_and_texts_of_tasks_stay():
     kept = {"name": "/a/b", "spec": {"instruction": "/no_think", "prompt": "/usr/bin/{x}", "target": "~/{y}"}}
     kept |= {"pairs": [["/usr/bin", "/usr/lib"]], "texts": {"3": "/home/"}}
     assert without_local_paths(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        ("/r/AskReddit questions and/or answers", "AskReddit questions and/or answers"),
+        ("/home/me/words.jsonl was read", "words.jsonl was read"),
+        ("/words.jsonl", "words.jsonl"),
+        ("/no path and no name", "/no path and no name"),
+    ],
+)
+def test_a_sentence_that_starts_with_a_slash_is_not_one_path(text, shared):
+    assert without_local_paths({"about": text, "list": [text]}) == {"about": shared, "list": [shared]}

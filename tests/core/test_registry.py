@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from importlib import import_module
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from headatlas.core import ExtensionError, UnknownNameError
 from headatlas.core import registry as module
-from headatlas.core.registry import Registry
+from headatlas.core.registry import Registry, lazy_exports
 from support.things import Thing
 
 
@@ -93,3 +95,31 @@ def test_a_mistake_in_a_built_in_module_is_an_error(package, tmp_path, line, mes
     (tmp_path / package / "alpha.py").write_text(f"from support.things import Thing\n{line}\n")
     with pytest.raises(ExtensionError, match=message):
         list(registry(package))
+
+
+def test_public_names_are_the_imports_for_type_checkers(tmp_path, monkeypatch):
+    folder = tmp_path / "exports_of_a_test"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from __future__ import annotations\n"
+        "from typing import TYPE_CHECKING\n"
+        "from os.path import basename\n"
+        "if TYPE_CHECKING:\n"
+        "    from json import dumps\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import_module(folder.name)
+    load, names = lazy_exports(folder.name)
+    assert load("dumps") is json.dumps
+    assert set(names()) - set(vars(sys.modules[folder.name])) == set()
+    for name in ("basename", "TYPE_CHECKING", "annotations"):
+        with pytest.raises(AttributeError):
+            load(name)
+    del sys.modules[folder.name]
+
+
+def test_public_names_need_the_source(monkeypatch):
+    monkeypatch.setattr(module, "get_data", lambda package, name: None)
+    load, _ = lazy_exports("headatlas.atlas")
+    with pytest.raises(ImportError, match=r"the source of headatlas\.atlas is missing"):
+        load("Atlas")

@@ -139,7 +139,7 @@ def test_finished_work_is_not_done_again(model, whole, tmp_path, monkeypatch):
         raise AssertionError("fitted again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("headatlas.method.GateFit.run", never)
+        patch.setattr("headatlas.method.engine.gate_fit.GateFit.run", never)
         small_run(model, whole / "words.jsonl", tmp_path / "atlas", resume=True)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == before
 

@@ -12,7 +12,7 @@ from headatlas import RequestError
 from headatlas.atlas import Atlas, EffectMap, Run, by_seeds, validation_name
 from headatlas.core import METHOD_ORDER
 from headatlas.figure import draw_figure, plot_ablation, plot_effects, plot_stability, plot_sufficiency
-from headatlas.figure.method_look import method_label, method_unit
+from headatlas.figure.method_look import method_label
 from support.atlases import atlas_of
 
 
@@ -195,15 +195,13 @@ def test_methods_of_plugins_are_drawn():
     assert set(legend) == {"gating", *methods, "random"}
 
 
-def test_a_method_has_the_label_and_unit_that_its_run_gives(monkeypatch):
+def test_a_method_has_the_label_that_its_run_gives(monkeypatch):
     atlas = made(methods=("ablate-zero",))
-    about = {"label": "Zero ablation", "unit": "bits"}
+    about = {"label": "Zero ablation"}
     runs = {
         key: SimpleNamespace(task_facts=run.task_facts, about=about if run.method == "ablate-zero" else {})
         for key, run in atlas.runs.items()
     }
     monkeypatch.setattr(atlas, "runs", runs)
-    assert (
-        method_label(atlas, "ablate-zero") == "Zero ablation" and method_unit(atlas, "ablate-zero") == "bits"
-    )
-    assert method_label(atlas, "gating") == "gating" and method_unit(atlas, "gating") == "nats"
+    assert method_label(atlas, "ablate-zero") == "Zero ablation"
+    assert method_label(atlas, "gating") == "gating"

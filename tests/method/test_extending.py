@@ -24,11 +24,13 @@ from headatlas.export import ExportFormat
 from headatlas.figure import FIGURES, FigureKind
 from headatlas.method import METHODS, EffectOptions, HeadEffects, Method
 from headatlas.method.engine.head_effects import checked_effects
+from headatlas.method.gating import STAGES, GatingSettings
 from headatlas.page.payload import payload_of
 from support.cli import invoke
 from support.planted import word_tokenizer
 from support.small_run import small_model, small_run, write_task
 from support.tiny import build_tiny
+from support.watching import Watch
 
 
 def measure(model, rows, *, options, seed, progress):
@@ -59,6 +61,7 @@ def without_seed(model, rows, *, options, progress):
     [
         ({"name": "../by hand"}, "a method is named '../by hand'; a method's name has lower-case letters"),
         ({"name": "relations"}, "a method is named 'relations'; an atlas uses that name for something else"),
+        ({"name": "validation"}, "a method is named 'validation'; an atlas uses that name for something"),
         ({"measure": None}, "the method 'by-hand' needs either a function `measure` or a function `fit`"),
         ({"fit": measure}, "the method 'by-hand' needs either"),
         ({"options": dict}, "the options of the method 'by-hand' are <class 'dict'>, not a subclass of Eff"),
@@ -305,5 +308,53 @@ def test_a_figure_takes_options_of_its_own(model, task, tmp_path, monkeypatch):
     assert (folder / "head-count-color-red.png").stat().st_size > 100
     refused = invoke(*command, "--option", "colour=red")
     assert refused.returncode == 2
-    assert "'colour' is not an option of the figure head-count; it has color, label." in refused.stderr
+    assert "'colour' is not an option of the figure head-count; it has color." in refused.stderr
     assert "head-count" in invoke("plot", "--help").stdout
+
+
+def test_a_dtype_of_a_plugin_is_no_integration_path(model, task, monkeypatch):
+    def in_half(model, rows, **given):
+        return replace(measure(model, rows, **given), dtype="bfloat16")
+
+    add(monkeypatch, replace(SOUND, measure=in_half))
+    watch = Watch()
+    map_heads(model, task, method="by-hand", items=4, progress=watch)
+    assert not any("float32 copy" in note for note in watch.notes)
+
+
+def test_constants_are_compared_as_the_atlas_stores_them(model, task, tmp_path, monkeypatch):
+    add(monkeypatch, replace(SOUND, constants={"pair": (1, np.int64(2))}))
+    out = tmp_path / "atlas"
+    small_run(model, task, out, seeds=1)
+    map_heads(model, task, method="by-hand", items=4, out=out, resume=True)
+    request = ValidateRequest.of(out, model=model, methods=["by-hand"])
+    assert "by-hand" in request.methods and request.plan(open_atlas(out))
+
+
+def test_aliases_name_gates(model, task, monkeypatch):
+    short = Method(
+        "short", "Short", "gates", GatingSettings, fit=METHODS["gating"].fit, stages=STAGES, aliases=("sh",)
+    )
+    add(monkeypatch, short)
+    monkeypatch.setitem(METHODS.__dict__, "_aliases", {"sh": "short"})
+    atlas = small_run(model, task, None, seeds=1, method="short")
+    full = atlas.importance("words", "short")
+    assert atlas.importance("words", "sh").equals(full) and atlas.scores("words", "sh").sizes["seed"] == 1
+    assert atlas.fitted_by("sh").importance("words").equals(full)
+    assert atlas.run("words", "sh").method == "short"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--option", "tasks=5"], "--option tasks has a flag of its own; use --task."),
+        (["--option", "label=5"], "--option label has a flag of its own; use --label."),
+        (["--kind", "score", "--score", "retain", "--option", "score=remove"], "use --score."),
+        (["--kind", "sufficiency", "--method", "gating"], "sufficiency has no use for it."),
+        (["--kind", "ablation", "--method", "gating"], "--method is for --kind agreement, score, "),
+    ],
+)
+def test_flags_of_figures_have_one_way_in(model, task, tmp_path, options, words):
+    small_run(model, task, tmp_path / "atlas", seeds=1)
+    refused = invoke("plot", tmp_path / "atlas", *options)
+    assert refused.returncode == 2 and words in refused.stderr

@@ -43,7 +43,7 @@ COMMANDS = {
     "validate": ["validate", "OUT/atlas", "--items", "5", "--draws", "2", "--retest", "0",
                  "--method", "output-norm", "--effect-items", "6", "--json"],
     "draw": ["plot", "OUT/atlas", "--kind", "norms", "--out", "OUT/norms.png"],
-    "draw with an option": ["plot", "OUT/atlas", "--kind", "norms", "--option", "label=(b)",
+    "draw with an option": ["plot", "OUT/atlas", "--kind", "norms", "--label", "(b)",
                             "--out", "OUT/labelled.png"],
     "wrong option of a figure": ["plot", "OUT/atlas", "--kind", "norms", "--option", "colour=1"],
     "head": ["head", "OUT/atlas", "L0H0"],
@@ -78,7 +78,7 @@ COMMANDS = {
                    "6", "--batch", "4", "--resume", "-o", "OUT/atlas"],
     "draw beside": ["plot", "OUT/atlas", "--method", "short-gating", "--out", "OUT/beside.png"],
 }  # fmt: skip
-REFUSED = ("wrong option", "validate fitted", "draw free")
+REFUSED = ("wrong option", "wrong option of a figure", "validate fitted", "draw free")
 CHILD = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -190,6 +190,7 @@ def test_a_fitted_method_beside_gating(folder, results):
     """The gates of a task are those of gating, unless the other method is chosen."""
     atlas = open_atlas(folder / "atlas")
     assert atlas.fitted_methods("echo") == ["gating", "short-gating"]
+    assert atlas.methods("echo") == ["gating", "short-gating", "output-norm", *atlas.methods("echo")[3:]]
     assert atlas.run("echo").method == "gating" and ("echo", "short-gating") not in atlas.effect_maps
     chosen = atlas.fitted_by("short-gating")
     assert chosen.run("echo").method == "short-gating"
@@ -213,7 +214,7 @@ def test_figures_and_the_export_are_written(folder, results):
 
 def test_options_of_its_figure_are_checked(results):
     code, _, err = results["wrong option of a figure"]
-    assert code == 2 and "'colour' is not an option of the figure norms; it has label." in err
+    assert code == 2 and "'colour' is not an option of the figure norms; it has none." in err
 
 
 @pytest.mark.usefixtures("results")

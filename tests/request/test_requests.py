@@ -18,7 +18,7 @@ from headatlas.atlas import open_atlas, unpack_atlas
 from headatlas.core import ModelRef
 from headatlas.export import ExportRequest
 from headatlas.request import ContrastRequest, MapRequest, RelationsRequest, ValidateRequest
-from headatlas.request.origin import recorded_model, recorded_task
+from headatlas.request.origin import recorded_model, recorded_task, task_from_json
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery" / "atlas.zip"
 
@@ -179,3 +179,15 @@ def test_an_atlas_of_an_earlier_version_remembers_built_in_tasks_and_its_name(ro
     assert not atlas.run("syntax").request
     assert recorded_task(atlas.run("syntax")).name == "syntax"
     assert recorded_model(atlas) == ModelRef("smollm2", revision=atlas.spec.revision)
+
+
+def test_the_name_of_a_task_in_an_atlas_opens_no_file(root, monkeypatch):
+    """Only the request says where a task is; a path or a data set in place of its name is nothing."""
+    monkeypatch.chdir(root)
+    run = replace(open_atlas(root / "atlas").run("syntax"), request={})
+    for name in ("words.jsonl", str(root / "words.jsonl"), "hub:evil/data", f"relation:{root / 'next.csv'}"):
+        assert recorded_task(replace(run, task=name)) is None
+        with pytest.raises(TaskError, match="no task is named"):
+            task_from_json({"name": name})
+    for name in ("syntax", "blimp/anaphor_gender_agreement", "relation:past-tense"):
+        assert recorded_task(replace(run, task=name)).name == name == task_from_json({"name": name}).name

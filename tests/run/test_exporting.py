@@ -6,6 +6,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,9 +28,11 @@ from headatlas import (
 from headatlas.atlas import Interval
 from headatlas.atlas.selection import choose_gates
 from headatlas.export import Exported, checkpoint, export_model
+from headatlas.export.checkpoint_card import checkpoint_card
 from headatlas.export.engine import checkpoint_writer as exporting
 from headatlas.method.engine.likelihood import Outcome, evaluate
 from headatlas.model.fold import fold_gates, without_groups
+from headatlas.model.load import _name_of
 from headatlas.run.prepare import read_rows
 from support.atlases import atlas_of, spec_of
 from support.small_run import SMALL, small_model, write_task
@@ -379,3 +382,31 @@ def test_items_of_one_prompt_give_no_interval_and_an_increase_harms():
     ):
         other = replace(made, change=change, accuracy_change=accuracy)
         assert other.harms == harms and other.effect.endswith(word)
+
+
+@pytest.mark.parametrize("name", ["/home/me/model", "C:\\Users\\me\\model"])
+def test_a_card_names_no_folder_of_a_model(name):
+    figures = {"nll": 1.0, "accuracy": 0.5, "token_accuracy": 0.5}
+    made = Exported(
+        path=Path("x"), task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
+        before=figures, after=figures, change=Interval(0.1), accuracy_change=Interval(0.0), items=2,
+        deviation=0, parameters=(1, 1), pruned=None, speed=None, heads=1,
+    )  # fmt: skip
+    card = checkpoint_card(SimpleNamespace(spec=replace(spec_of(1), name=name)), made)
+    assert "# model with attention heads" in card and "me" not in card.replace("measure", "").split()
+    assert "home" not in card and "Users" not in card and "base_model" not in card
+    config = SimpleNamespace(name_or_path=name)
+    assert _name_of(SimpleNamespace(config=config)) == "model"
+
+
+def test_the_facts_of_a_checkpoint_name_no_folder_of_a_model(tmp_path):
+    figures = {"nll": 1.0, "accuracy": 0.5, "token_accuracy": 0.5}
+    made = Exported(
+        path=Path("x"), task="t", gates="always", hard=None, seed=None, threshold=0.5, off=[], scaled=0,
+        before=figures, after=figures, change=Interval(0.1), accuracy_change=Interval(0.0), items=2,
+        deviation=0, parameters=(1, 1), pruned=None, speed=None, heads=1,
+    )  # fmt: skip
+    atlas = SimpleNamespace(spec=replace(spec_of(1), name="/home/me/model"))
+    request = SimpleNamespace(to_json=dict)
+    exporting._describe(made, request, atlas, np.ones((1, 1)), tmp_path)
+    assert json.loads((tmp_path / "headatlas.json").read_text())["model"] == "model"

@@ -36,7 +36,7 @@ from headatlas.core import Note
 from headatlas.method.engine.ablate import ablate
 from headatlas.method.engine.likelihood import evaluate, evaluate_sets
 from headatlas.method.engine.rows import draw
-from headatlas.request import ValidateRequest
+from headatlas.request import ValidateRequest, validate_request
 from headatlas.run import map_job
 from headatlas.run.prepare import measure_baseline, read_rows
 from headatlas.run.validate_job import split_halves
@@ -657,3 +657,39 @@ def test_the_recorded_revision_and_dtype_are_loaded(model, task, folder, tmp_pat
     with pytest.raises(RequestError, match="enough"):
         validate_atlas(out, tasks=[task], model="other/model")
     assert asked[-1] == ("other/model", {"revision": None, "dtype": "float32"})
+
+
+def test_a_path_measured_in_float64_is_no_doubt(task):
+    double = load_model(build_tiny("llama").double(), tokenizer=word_tokenizer(100), check=False)
+    watch = Watch()
+    atlas = map_heads(double, task, method="attribute-integrated", items=2, progress=watch)
+    assert not any("float64" in note for note in watch.notes)
+    assert "path measured" not in " ".join(qualifications(atlas))
+
+
+def test_methods_that_a_new_version_no_longer_compares_are_named(model, task, tmp_path):
+    out = tmp_path / "atlas"
+    map_heads(model, task, out=out, **SMALL)
+    asked = {"model": model, "tasks": [task], "retest": 0, "draws": 2, "items": 4}
+    validate_atlas(out, methods=["ablate", "attribute"], **asked)
+    path = out / "atlas.json"
+    data = json.loads(path.read_text())
+    for run in data["runs"]:
+        if run["method"] == "attribute-gradient":
+            run["settings"]["decides"]["algorithm"] = 1
+    path.write_text(json.dumps(data))
+    watch = Watch()
+    atlas = validate_atlas(out, methods=["ablate"], progress=watch, **asked)
+    assert "attribute-gradient" not in atlas.validation("words").named()
+    assert (
+        "words: attribute-gradient is no longer compared: its effects were measured by another version of "
+        "headatlas, whose numbers differ"
+    ) in watch.notes
+
+
+def test_a_task_that_is_given_is_read_once(folder, task, monkeypatch):
+    calls = []
+    load = validate_request._given_task
+    monkeypatch.setattr(validate_request, "_given_task", lambda *given: calls.append(given) or load(*given))
+    validate_request.gated_tasks(open_atlas(folder), [task])
+    assert len(calls) == 1

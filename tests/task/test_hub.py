@@ -125,7 +125,10 @@ def test_a_data_set_by_its_name(tmp_path):
     publish(tmp_path / "mine", {"main": {"train": records}})
     task = load_task(f"hub:{tmp_path / 'mine'}?config=main&split=train&prompt=question&target=answer")
     items = task.items()
-    assert task.name == f"{tmp_path / 'mine'}/main"
+    assert task.name == "mine/main"
+    assert load_task(f"hub:{tmp_path / 'mine'}?split=train").name == "mine"
+    assert load_task("hub:owner/name?config=main").name == "owner/name/main"
+    assert items.content_hash == replace(task, spec=replace(task.spec, name="other")).items().content_hash
     assert load_task("hub:owner/name?name=mine").name == "mine"
     assert {item.prompt for item in (*items.train, *items.test)} == {f"q{n}" for n in range(40)}
     for repeated in ("hub:owner/name", f"{tmp_path}/m.parquet", f"{tmp_path}/m.csv"):

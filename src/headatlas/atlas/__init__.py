@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headatlas.atlas.contents import Contents
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
     from headatlas.atlas.effect_summary import (
+        HALF_PRECISION,
         EffectSummary,
         clustered_error,
         corruptions,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
+    "HALF_PRECISION",
     "IMPLEMENTS",
     "ORDERS",
     "SCORES",

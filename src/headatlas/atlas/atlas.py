@@ -31,7 +31,7 @@ from headatlas.atlas.roles import ROLE_WORDS, role_scores, roles_of
 from headatlas.atlas.stability import HALVES, Stability, stability_of
 from headatlas.atlas.store import Store
 from headatlas.atlas.table import tidy_table
-from headatlas.atlas.validation import Validation, validation_name
+from headatlas.atlas.validation import Validation, is_validation, validation_name
 from headatlas.core import (
     DIRECTIONS,
     FITS,
@@ -155,12 +155,16 @@ class Atlas:
         return list(self._fitted.get(task, ()))
 
     def fitted_by(self, method: str) -> Atlas:
-        """The same atlas with the gates of one method only: its tasks, roles and figures are of these."""
+        """Return this atlas with only the gates fitted by `method`."""
+        method = self._method_named(method)
         known = sorted({name for methods in self._fitted.values() for name in methods})
         if method not in known:
             raise UnknownNameError("method that has fitted gates in this atlas", method, known)
         chosen = copy(self)
         chosen._fitted = {task: [method] for task, methods in self._fitted.items() if method in methods}
+        if method != "gating":  # halves and validations are of gating
+            chosen._fits = {key: fits for key, fits in self._fits.items() if key[0] not in HALVES}
+            chosen.notes = {name: note for name, note in self.notes.items() if not is_validation(name)}
         return chosen
 
     def _gates_by(self, task: str, method: str | None) -> str:
@@ -192,11 +196,11 @@ class Atlas:
             raise AtlasError(f"{task!r} has no finished fit {fit!r} with seed {seed}.") from None
 
     def _require(self, task: str, method: str | None) -> str:
-        """The method whose run of the task there is."""
-        chosen = self._gates_by(task, method)
-        known = [name for kind, name in self.runs if kind == chosen]
-        if task not in known:
-            known += self.tasks if method is None else []
+        """Return the method to use; refuse a task that it has no run for."""
+        chosen = self._method_named(self._gates_by(task, method))
+        if (chosen, task) not in self.runs:
+            known = {name for kind, name in self.runs if kind == chosen}
+            known |= set(self.tasks if method is None else ())
             raise UnknownNameError(f"task in this atlas ({chosen})", task, known)
         return chosen
 
@@ -257,7 +261,7 @@ class Atlas:
     def methods(self, task: str) -> list[str]:
         """The methods by which a task was mapped, those that fitted gates first."""
         measured = [method for method, name in self._effects if name == task and method != IMPORTED]
-        return in_method_order([*self.fitted_methods(task), *measured])
+        return [*self.fitted_methods(task), *in_method_order(measured)]
 
     @property
     def effect_maps(self) -> list[tuple[str, str]]:
@@ -468,9 +472,10 @@ class Atlas:
         if method is None:
             return doubts(self, task)
         name = self._method_named(method)
-        if name in self.fitted_methods(task):
+        if name == "gating" or name in self.fitted_methods(task):
+            self._finished_seeds(task, name)
             return doubts(self.fitted_by(name), task)
-        return doubts(self, task) if name == "gating" else effect_doubts(self, task, name)
+        return effect_doubts(self, task, name)
 
     def method_agreement(self, task: str) -> list[MethodAgreement]:
         """How alike each two methods rank the heads of a task: rank correlation and shared top heads."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headatlas.atlas.markdown import escape_markdown
 from headatlas.atlas.record import EffectMap
 from headatlas.core import Head, plural, ranked
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPLETE",
+    "HALF_PRECISION",
     "EffectSummary",
     "HeadEffect",
     "clustered_error",
@@ -30,6 +32,8 @@ __all__ = [
 
 #: integrated gradients whose sum is farther from the whole effect than this share of it are not converged
 COMPLETE = 0.05
+#: dtypes in which a path is measured only where a float32 copy of the model does not fit
+HALF_PRECISION = frozenset({"float16", "bfloat16"})
 
 
 def pool_effects(maps: Sequence[EffectMap]) -> tuple[np.ndarray, np.ndarray, int | None]:
@@ -119,20 +123,22 @@ def corruptions(atlas: Atlas, tasks: Sequence[str] | None = None) -> list[tuple[
 
 
 def qualifications(atlas: Atlas) -> list[str]:
-    """What a reader must know beside the effects: how mediation corrupted the prompts, and whether integrated
-    gradients converged."""
+    """What a reader must know beside the effects, as Markdown: how mediation corrupted the prompts, and
+    whether integrated gradients converged."""
 
     def maps_of(task: str, method: str) -> list[EffectMap]:
         return [atlas.effect(task, method, int(seed)) for seed in atlas.effects(task, method)["seed"].values]
 
-    sentences = [f"{task}, {method}: {text}." for task, method, text in corruptions(atlas)]
+    described = corruptions(atlas)
+    sentences = [escape_markdown(f"{task}, {method}: {text}.") for task, method, text in described]
     for task, method in atlas.effect_maps:
         error = atlas.completeness_error(task, method)
         if error is not None:
             verdict = "**not converged**" if error > COMPLETE else "converged"
             dtypes = {str(one.facts["dtype"]) for one in maps_of(task, method) if one.facts.get("dtype")}
-            half = "".join(f", path measured in {dtype}" for dtype in sorted(dtypes - {"float32"}))
-            sentences.append(f"{task}, {method}: {verdict}, completeness error {100 * error:.1f} %{half}.")
+            half = "".join(f", path measured in {dtype}" for dtype in sorted(dtypes & HALF_PRECISION))
+            subject = escape_markdown(f"{task}, {method}")
+            sentences.append(f"{subject}: {verdict}, completeness error {100 * error:.1f} %{half}.")
     return sentences
 
 

@@ -127,6 +127,11 @@ class HeadCard:
     missing: tuple[str, ...] = ()
     label: str = ""
 
+    @property
+    def has_effects_in_nats_only(self) -> bool:
+        """True if no effect needs a unit beside it."""
+        return all(effect.unit == "nats" for effect in self.effects)
+
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "head": str(self.head)}
 

@@ -69,6 +69,9 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
     names = {
         run.task if run.method in (IMPORTED, "relations") else f"{run.method} of {run.task}" for run in runs
     }
+    unknown = dict.fromkeys(run.method for run in runs if run.task_facts.get("unknown_method"))
+    if unknown:
+        yield f"no installed method has this name, check its spelling: {_listed(list(unknown))}"
     missing = sum(bool(names & set(card.missing)) for card in atlas.cards())
     if missing:
         shape = "; layers=… and heads=… say the model's shape" if shape_from_table else ""

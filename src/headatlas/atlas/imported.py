@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headatlas.atlas.markdown import escape_markdown
 from headatlas.core import IMPORTED, NOT_IMPORTED, escape_unprintable, plural, ranked
 from headatlas.core.lazy import xr
 
@@ -149,8 +150,8 @@ def imported_markdown(atlas: Atlas) -> list[str]:
         source = str(facts.get("imported_from", "elsewhere"))
         missing = f"{len(atlas.spec) - len(known)} of {len(atlas.spec)}"
         words = [name, source, seeds, missing, *cells]
-        lines.append(f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |")
-        notes |= dict.fromkeys(f"{source}: {text}." for text in reading_words(facts))
+        lines.append(f"| {' | '.join(map(escape_markdown, words))} |")
+        notes |= dict.fromkeys(escape_markdown(f"{source}: {text}.") for text in reading_words(facts))
     notes |= {"Imported scores are as their tables give them; of several seeds, the mean.": None}
     return [*lines, "", *notes]
 

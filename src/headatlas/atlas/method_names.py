@@ -1,11 +1,11 @@
-"""What an atlas asks the code of methods: what an alias stands for, and in which unit a method measures.
+"""Aliases and units of methods, from the registry.
 
 The registry loads plugins, so it is asked only about a method that the atlas itself says nothing of.
 """
 
 from __future__ import annotations
 
-__all__ = ["UNKNOWN_UNIT", "method_named", "unit_of_method"]
+__all__ = ["UNKNOWN_UNIT", "is_installed", "method_named", "unit_of_method"]
 
 #: of imported effects, if the method is not installed
 UNKNOWN_UNIT = "unknown"
@@ -16,6 +16,13 @@ def method_named(name: str) -> str:
     from headatlas.method.method import METHODS
 
     return METHODS[name].name if name in METHODS else name
+
+
+def is_installed(name: str) -> bool:
+    """True for a built-in method or one of a plugin."""
+    from headatlas.method.method import METHODS
+
+    return name in METHODS
 
 
 def unit_of_method(name: str) -> str:

@@ -11,6 +11,7 @@ from headatlas.atlas.effect_summary import qualifications
 from headatlas.atlas.finding import TOPICS, Finding, find, plural
 from headatlas.atlas.finding.doubts import made_how, seed_blocks_text
 from headatlas.atlas.imported import imported_effects, imported_markdown
+from headatlas.atlas.markdown import escape_markdown
 from headatlas.atlas.validation import faithfulness_words
 from headatlas.core import NLL, NOT_IMPORTED, THRESHOLD
 
@@ -61,10 +62,10 @@ def report_of(atlas: Atlas) -> Report:
 
 def _markdown(atlas: Atlas, found: Sequence[Finding]) -> str:
     spec = atlas.spec
-    tasks = [f"{task} ({plural(len(atlas.seeds(task)), 'seed')})" for task in atlas.tasks]
+    tasks = [f"{escape_markdown(task)} ({plural(len(atlas.seeds(task)), 'seed')})" for task in atlas.tasks]
     tests = sum(one.p is not None for one in found)
     lines = [
-        f"# {spec.name}",
+        f"# {escape_markdown(spec.name)}",
         "",
         f"{plural(len(spec), 'head')} in {plural(spec.layers, 'layer')}; "
         f"{', '.join(tasks) or 'no gated task'}; "
@@ -97,7 +98,12 @@ def _markdown(atlas: Atlas, found: Sequence[Finding]) -> str:
             "|---|---|---|---|",
         ]
         for one in some:
-            cells = (_safe(one.text), _p(one.p), _p(one.adjusted), _safe(one.published or ""))
+            cells = (
+                escape_markdown(one.text),
+                _p(one.p),
+                _p(one.adjusted),
+                escape_markdown(one.published or ""),
+            )
             lines.append(f"| {' | '.join(cells)} |")
     lines += [*_effects(atlas), *_contrasts(atlas), *imported_markdown(atlas)]
     if not (found or atlas.imported or atlas.relations or atlas.effect_maps or contrasts_of(atlas)):
@@ -129,8 +135,8 @@ def _effects(atlas: Atlas) -> list[str]:
         note += f" ({summary.item_words})" if summary.of_items is not None else ""
         note += " (imported)" if is_imported else ""
         unit = atlas.run(task, method).unit
-        note += f" (unit: {_safe(unit)})" if unit != "nats" else ""
-        lines.append(f"| {_safe(task)}, {method}{note} | {' | '.join(cells)} |")
+        note += f" (unit: {escape_markdown(unit)})" if unit != "nats" else ""
+        lines.append(f"| {escape_markdown(f'{task}, {method}')}{note} | {' | '.join(cells)} |")
     measured = [key for key in atlas.effect_maps if key not in imported_effects(atlas)]
     if measured:
         has_other_units = any(atlas.run(*key).unit != "nats" for key in atlas.effect_maps)
@@ -138,9 +144,9 @@ def _effects(atlas: Atlas) -> list[str]:
             "In nats of loss unless the method names another unit" if has_other_units else "In nats of loss"
         )
         lines += ["", f"{unit}; the mean over the distinct items of its seeds."]
-    notes = [f"- {_safe(sentence)}" for sentence in qualifications(atlas)]
+    notes = [f"- {sentence}" for sentence in qualifications(atlas)]
     notes += [
-        f"- **doubtful**: {_safe(task)}, {method}: {_safe(doubt.text)}"
+        f"- **doubtful**: {escape_markdown(f'{task}, {method}: {doubt.text}')}"
         for task, method in atlas.effect_maps
         for doubt in atlas.doubts(task, method)
     ]
@@ -165,14 +171,15 @@ def _contrasts(atlas: Atlas) -> list[str]:
         summary = summarize_contrast(atlas, name)
         cells = [_before_and_after(summary, key) for key in FIGURES]
         shut = ", ".join(f"{summary.shut[over]:.3g}" for over in ("always", "mean", "any"))
-        shown = f"keep {_safe(summary.retain)}, forget {_safe(summary.forget)}"
+        shown = f"keep {escape_markdown(summary.retain)}, forget {escape_markdown(summary.forget)}"
         if not summary.forget:  # imported under a name of its own
-            shown = f"{_safe(name)} (imported)"
+            shown = f"{escape_markdown(name)} (imported)"
         blocks = seed_blocks_text(atlas, name, "contrast")
         seeds = f"{len(summary.seeds)} ({blocks})" if blocks else str(len(summary.seeds))
         lines.append(f"| {shown} | {seeds} | {' | '.join(cells)} | {shut} |")
         warnings += [
-            f"- **doubtful**: {_safe(name)}: {_safe(doubt.text)}" for doubt in atlas.doubts(name, "contrast")
+            f"- **doubtful**: {escape_markdown(name)}: {escape_markdown(doubt.text)}"
+            for doubt in atlas.doubts(name, "contrast")
         ]
     lines += [
         "",
@@ -199,8 +206,8 @@ def _basis(atlas: Atlas) -> list[str]:
         return []
     lines = ["", "## Before you believe this", ""]
     for task in atlas.tasks:
-        lines.append(f"- {_safe(task)}: {made_how(atlas, task)}")
-        lines += [f"  - **doubtful**: {_safe(doubt.text)}" for doubt in atlas.doubts(task)]
+        lines.append(f"- {escape_markdown(f'{task}: {made_how(atlas, task)}')}")
+        lines += [f"  - **doubtful**: {escape_markdown(doubt.text)}" for doubt in atlas.doubts(task)]
     if atlas.validated:
         metrics = {atlas.validation(task).metric.name: task for task in atlas.validated}
         for task in metrics.values():
@@ -209,8 +216,8 @@ def _basis(atlas: Atlas) -> list[str]:
     if waiting:
         lines += [
             "",
-            f"{', '.join(waiting)}: 'headatlas relations' would show whether the heads have the weights for "
-            "it.",
+            f"{escape_markdown(', '.join(waiting))}: 'headatlas relations' would show whether the heads have "
+            "the weights for it.",
         ]
     return lines
 
@@ -219,8 +226,3 @@ def _p(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
-
-
-def _safe(text: str) -> str:
-    """No cell ends where a name has a bar in it."""
-    return text.replace("|", "\\|").replace("\n", " ")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas.record import Record
-from headatlas.atlas.validation import ORDERS
+from headatlas.atlas.validation import ORDERS, is_validation
 from headatlas.core import DIRECTIONS, AtlasError, ModelSpec, is_printable
 
-__all__ = ["MOST_HEADS", "require_form", "require_names", "require_note", "require_record"]
+__all__ = ["MOST_HEADS", "has_form", "require_form", "require_names", "require_note", "require_record"]
 
 #: notes that have a form
 _NOTES = ("salient", "causal", "source", "validation")
@@ -82,6 +82,8 @@ _FACTS = _form(
     spec=_form(source={"type": ["object", "string", "null"]}),
     parts={"type": "object", "additionalProperties": _ANY},
 )
+#: figures of a baseline that say whether the model is better than chance
+_CHANCE = ("nll", "accuracy", "chance_nll", "gain", "gain_error", "rows", "targets")
 #: where commands find the model, the tasks and the relations of an atlas again
 _REQUEST = _form(
     kind=_TEXT,
@@ -101,11 +103,18 @@ _REQUEST = _form(
     k={"type": ["integer", "null"]},
     max_tokens={"type": ["integer", "null"]},
 )
+_SIDES = ("", "retain_", "forget_")
+_BASELINE = {
+    "type": "object",
+    "properties": {f"{side}groups": _COUNTS for side in _SIDES}
+    | {f"{side}{name}": _NUMBER for side in _SIDES for name in _CHANCE},
+    "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]},
+} | _NLL_OF_ITEMS
 _RUN = _form(
     {"method": _NAME, "task": _NAME, "identity": _TEXT},
     task_facts=_FACTS,
     settings=_form(given=_form(preset=_TEXT), resolved=_RESOLVED, decides=_form(dtype=_TEXT)),
-    baseline={"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _NUMBERS]}} | _NLL_OF_ITEMS,
+    baseline=_BASELINE,
     made_with={"type": "object", "additionalProperties": _TEXT},
     request=_REQUEST,
     about={"type": "object", "additionalProperties": _TEXT},
@@ -130,6 +139,7 @@ _CHECK = _form(
     | {"controls": {"type": "object", "additionalProperties": _NUMBERS}}
 )
 _FORMS: dict[str, dict[str, Any]] = {
+    "request": _REQUEST,
     "atlas": _form({"model": _MODEL, "runs": {"type": "array", "items": _RUN}}),
     "fits": _form({"facts": _held_out(seconds=_NUMBER)}),
     "effects": _form({"facts": _EFFECT_FACTS}),
@@ -202,7 +212,17 @@ def require_form(kind: str, data: Any, where: Any) -> None:
         keys = [(run["method"], run["task"]) for run in data["runs"]]
         if len(keys) > len(set(keys)):
             raise AtlasError(f"{where} is damaged: it names a run twice.")
+    for check in data["checks"] if kind == "causal" else ():
+        rows = [check["top"], *check["random"], *check["controls"].values()]
+        if any(len(row) != len(check["steps"]) for row in rows):
+            name, steps = check["relation"][:40], len(check["steps"])
+            raise AtlasError(f"{where} is damaged: the check of {name!r} has not {steps} accuracies per row.")
     require_names(kind, data, where)
+
+
+def has_form(kind: str, data: Any) -> bool:
+    """True if the data have the form of their kind."""
+    return bool(_validator(kind).is_valid(data))
 
 
 def require_names(kind: str, data: Mapping[str, Any], where: Any) -> None:
@@ -254,7 +274,7 @@ def require_note(
     name: str, arrays: Mapping[str, np.ndarray], about: Any, spec: ModelSpec, where: Any
 ) -> None:
     """A note has its form; notes without one may hold anything."""
-    kind = "validation" if name.startswith("validation-") else name
+    kind = "validation" if is_validation(name) else name
     if kind in _NOTES:
         require_form(kind, about, where)
         _require_arrays(_NOTE_ARRAYS.get(kind, {}), arrays, spec, where)

@@ -18,6 +18,7 @@ from headatlas.core import (
     DIRECTIONS,
     FITS,
     IMPORTED,
+    METHOD_ORDER,
     RequestError,
     first_line,
     is_printable,
@@ -249,14 +250,14 @@ def _require_values(table: ScoreTable) -> None:
                 ~of_relation & (lines["method"] == method),
                 f"has the method '{{method}}' for a task; {problem}.",
             )
-    is_gate = lines["method"].isin(GATE_METHODS)
+    measures = lines["method"].isin([method for method in (*METHOD_ORDER, IMPORTED) if method != "gating"])
+    table.refuse(measures & (lines["fit"] != ""), "has the fit '{fit}'; the method '{method}' has none.")
+    has_fit = lines["fit"] != ""
+    is_gate = ~of_relation & (has_fit | lines["method"].isin(GATE_METHODS))
     table.refuse(
         is_gate & ~lines["fit"].isin(FITS),
         "has the method '{method}' and the fit '{fit}'; gates have the fit free, retain or remove. A score "
         "that is not a gate has neither method nor fit.",
-    )
-    table.refuse(
-        ~of_relation & ~is_gate & (lines["fit"] != ""), "has the fit '{fit}'; the method '{method}' has none."
     )
     outside = (lines["score"] < 0) | (lines["score"] > 1)
     table.refuse(outside & of_relation, "has the score {score}; a relation's score lies between 0 and 1.")
@@ -283,7 +284,13 @@ def _require_consistency(table: ScoreTable) -> None:
                 f"{table.name}: {relation!r} has rows of the method 'relations' and rows of the method "
                 f"'{IMPORTED}' or of none; give one of the two another name."
             )
-    for (_, task, relation), part in table.lines.groupby(["method", "task", "relation"], sort=False):
+    for (method, task, relation), part in table.lines.groupby(["method", "task", "relation"], sort=False):
+        has_fit = (part["fit"] != "").to_numpy()
+        if has_fit.any() and not has_fit.all():
+            raise RequestError(
+                f"{table.name}: row {part.index[~has_fit][0]} has no fit, but other rows of {task!r} by "
+                f"{method!r} have one; a method gives gates or effects."
+            )
         without_seed = (part["seed"] == NO_SEED).to_numpy()
         if without_seed.any() and not without_seed.all():
             raise RequestError(

@@ -18,6 +18,7 @@ from typing import Any
 
 from headatlas.atlas.atlas import Atlas, open_atlas
 from headatlas.atlas.folder import atlas_folder
+from headatlas.atlas.schema import has_form
 from headatlas.atlas.store import ATLAS, RESULTS, changed_words, is_result, is_sound_file, result_files
 from headatlas.core import (
     AtlasError,
@@ -66,8 +67,8 @@ def _pack(root: Path, target: Path) -> Path:
 
 
 def _shared(path: Path) -> bytes:
-    """A file of an atlas as it leaves this machine: of local paths only the last part stays. Names and
-    hashes stay as they are, so the files still belong to each other."""
+    """Return the file as shared: local paths are cut to their last part. Names and hashes stay as they are,
+    so the files still belong to each other."""
     if path.name != ATLAS:
         return changed_words(path, _shared_words)
     atlas = parse_json(path.read_bytes())
@@ -80,7 +81,7 @@ def _shared_words(words: dict[str, Any]) -> dict[str, Any]:
     """The entry of a run, or what a file says of itself."""
     kept = {key: value for key, value in words.items() if key in ("method", "relation", "methods")}
     shared = {**without_local_paths(words), **kept}
-    if "request" in words:
+    if has_form("request", words.get("request")):  # a note of a plugin may hold anything
         shared["request"] = _shared_request(words["request"])
     return shared
 

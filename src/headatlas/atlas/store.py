@@ -384,8 +384,8 @@ def locked(root: Path) -> Iterator[None]:
 
 
 def _require_writable_folder(root: Path) -> None:
-    """Refuse a folder in which no file can be made, or that cannot be made itself. Permission bits do not
-    tell (root, read-only mounts, /proc), so this makes a folder and removes it."""
+    """Refuse a folder that cannot be written or created. Permission bits do not tell (root, read-only mounts,
+    /proc), so this makes a folder and removes it."""
     nearest = next((folder for folder in (root, *root.absolute().parents) if folder.exists()), root)
     try:
         Path(mkdtemp(prefix=".headatlas-", dir=nearest)).rmdir()
@@ -432,7 +432,7 @@ def _drop(path: Path) -> None:
 
 
 def changed_words(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """A file of results with the words beside its arrays changed; its bytes as they are if none changes."""
+    """Return the file with its metadata changed."""
     contents = _load(path, "")
     if contents is None:
         raise AtlasError(f"{path} is gone.")

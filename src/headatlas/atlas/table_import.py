@@ -1,7 +1,7 @@
 """Scores made elsewhere -> an atlas. `score_table` reads the table.
 
 - A task's score is kept as it is, under its own name, with the method "imported". It has no role.
-- With `fit` (retain, remove, free) a task's values are gates.
+- With `fit` (retain, remove, free) a task's values are gates, by gating unless `method` names another.
 - With any other `method` they are effects by that method, in its unit if the method is installed.
 - A relation's score lies in 0..1. Every seed is kept; maps show the mean over the seeds.
 - A head that the table does not name stays unknown: NaN.
@@ -13,7 +13,7 @@ custom relations, pairs, k).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas.atlas import Atlas, open_atlas
-from headatlas.atlas.method_names import unit_of_method
+from headatlas.atlas.method_names import is_installed, unit_of_method
 from headatlas.atlas.record import EffectMap, Fit, Run, ScoreMap
 from headatlas.atlas.schema import MOST_HEADS
 from headatlas.atlas.score_table import GATE_METHODS, KEYS, NO_SEED, ScoreTable, read_score_table
@@ -158,6 +158,11 @@ def _runs(
         elif run.method == IMPORTED:
             yield run, _effects(run, part, spec)
         else:
+            if not is_installed(run.method):
+                run = replace(run, task_facts={**facts, "unknown_method": True})
+            if (part["fit"] != "").all():
+                yield run, _fits(run, part, spec, table.name)
+                continue
             unit = unit_of_method(run.method)
             run = run if unit == run.unit else replace(run, about={"unit": unit})
             yield run, _effects(run, part, spec)
@@ -211,13 +216,20 @@ def _effects(run: Run, part: pd.DataFrame, spec: ModelSpec) -> list[EffectMap]:
     return maps
 
 
+def _needed_fits(method: str, fits: Iterable[str]) -> tuple[str, ...]:
+    """The fits that name every head. A plugin may fit any of them, so those of its table count."""
+    if method == "contrast":
+        return ("retain",)
+    return ("retain", "remove") if method in GATE_METHODS else tuple(fits)
+
+
 def _fits(run: Run, part: pd.DataFrame, spec: ModelSpec, name: str) -> list[Fit]:
     """The gates of every seed; a hole is where the model has no head."""
     fits = []
     heads = [(head.layer, head.head) for head in spec]
     for seed, rows in part.groupby("seed"):
         gates = {str(fit): _map(some, spec) for fit, some in rows.groupby("fit")}
-        for fit in ("retain",) if run.method == "contrast" else ("retain", "remove"):
+        for fit in _needed_fits(run.method, gates):
             missing = [place for place in heads if fit not in gates or np.isnan(gates[fit][place])]
             if missing:
                 layer, head = missing[0]

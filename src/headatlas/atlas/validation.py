@@ -35,6 +35,7 @@ __all__ = [
     "SHARES",
     "Validation",
     "faithfulness_words",
+    "is_validation",
     "item_words",
     "validation_name",
 ]
@@ -71,6 +72,11 @@ FIGURES = {"sufficiency": "keep", "distance": "keep", "necessity": "drop"}
 def validation_name(task: str) -> str:
     """The note that holds a task's."""
     return f"validation-{slug(task)}"
+
+
+def is_validation(note: str) -> bool:
+    """True for the name of a note that holds a validation."""
+    return note.startswith("validation-")
 
 
 def item_words(items: int, groups: int) -> str:

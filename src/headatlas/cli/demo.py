@@ -28,7 +28,7 @@ def demo(
     from headatlas.cli.report import report
 
     exists = Path(out, "atlas.json").exists()
-    goes_on = "calling the demo again"
+    goes_on = "'headatlas demo'"
     try:
         # weights are read as they are stored; gates are fitted in the quickest dtype
         show_relations(RelationsRequest.of("smollm2"), out, resume=exists, goes_on=goes_on)

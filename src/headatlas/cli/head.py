@@ -87,7 +87,7 @@ def _show(console: Console, card: HeadCard) -> None:
         _print_rows(console, columns, rows)
         console.print("[dim]gates: mean over seeds; facilitation, interference: always / mean / any[/]")
     if card.effects:
-        only_nats = {one.unit for one in card.effects} == {"nats"}
+        only_nats = card.has_effects_in_nats_only
         effects = [
             (
                 one.task,

@@ -174,7 +174,7 @@ def _show_effects(atlas: Atlas, names: Sequence[str], method: str, out: str, as_
 
 
 def _show_fits(names: Sequence[str], method: str, out: str, as_json: bool) -> None:
-    """What a method leaves whose fits are not G+ and G-."""
+    """Summarize fits that are not G+ and G-."""
     if as_json:
         typer.echo(json.dumps({"atlas": out, "method": method, "tasks": [{"task": name} for name in names]}))
         return

@@ -50,7 +50,7 @@ MappedModel = Annotated[
 ExtensionOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", help="NAME=VALUE: an option of its own that a method, figure or format has (repeatable)."
+        "--option", help="NAME=VALUE: an extra option of the method, figure or format (repeatable)."
     ),
 ]
 TrustTaskCode = Annotated[

@@ -18,8 +18,7 @@ _FLAGS = {"tasks": "task", "heads": "head", "relations": "relation", "palette": 
 
 
 class PlotCommand(TyperCommand):
-    """Its help lists all kinds of figure. Loading them takes a second, so other commands and the completion
-    of a shell do without."""
+    """Fills in the figure kinds on demand: loading them takes a second."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)
@@ -37,9 +36,7 @@ def plot(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of an atlas.")],
     kind: Annotated[str, typer.Option(help="'headatlas list figures' has them all.")] = "agreement",
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only these tasks.")] = None,
-    method: Annotated[
-        str | None, typer.Option(help="The gates of this method, where tasks have those of several.")
-    ] = None,
+    method: Annotated[str | None, typer.Option(help="Use the gates fitted by this method.")] = None,
     score: Annotated[
         str | None,
         typer.Option(help="For --kind score: facilitation, interference, irrelevance, retain, remove."),
@@ -96,10 +93,15 @@ def plot(
         if name not in FIGURES[kind].options:
             kinds = ", ".join(other.name for other in FIGURES.values() if name in other.options)
             raise RequestError(f"--{_FLAGS.get(name, name)} is for --kind {kinds}; {kind} has no use for it.")
+    if method is not None and not FIGURES[kind].draws_gates:
+        kinds = ", ".join(other.name for other in FIGURES.values() if other.draws_gates)
+        raise RequestError(f"--method is for --kind {kinds}; {kind} has no use for it.")
     extra = options_of(option)
     for name in extra:
+        if name in given:
+            raise RequestError(f"--option {name} has a flag of its own; use --{_FLAGS.get(name, name)}.")
         if name not in FIGURES[kind].options:
-            allowed = ", ".join(sorted(FIGURES[kind].options)) or "none"
+            allowed = ", ".join(sorted(FIGURES[kind].options - given.keys())) or "none"
             raise RequestError(f"{name!r} is not an option of the figure {kind}; it has {allowed}.")
     if out and form and Path(out).suffix.lower() != f".{form}":
         raise RequestError(f"--format {form} does not fit --out {out}; the file's ending says the format.")

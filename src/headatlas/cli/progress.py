@@ -121,7 +121,7 @@ class ShownProgress:
 
     def _after_stop(self) -> str:
         if self._out is None:  # workers may or may not have saved something
-            return f"stopped; {self._goes_on} goes on from what was saved, or starts again if nothing was"
+            return f"stopped; run {self._goes_on} to continue from the last save, if there is one"
         if self._saved() == self._saved_before:
             return f"stopped before anything was saved; {self._goes_on} starts again where this one started"
         return f"stopped; {self._goes_on} goes on from what was saved last"

@@ -166,7 +166,8 @@ def _show_causal(console: Console, check: dict[str, Any], random_accuracy: list[
         "heads off:"
     )
     console.print(title)
-    console.print(f"  [dim]its top heads, the best first: {', '.join(check['heads'])}[/]")
+    heads = escape(", ".join(check["heads"]))
+    console.print(f"  [dim]its top heads, the best first: {heads}[/]")
     table = plain_table("  heads off")
     for step in check["steps"]:
         table.add_column(str(step), justify="right")

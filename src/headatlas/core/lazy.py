@@ -1,6 +1,6 @@
 """pandas (`pd`) and xarray (`xr`), imported when something of them is first used.
 
-Together they take half a second, longer than all else that a wrong request needs to be refused.
+Importing them takes half a second; refusals must be faster.
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@ _TEXTS = frozenset(
 )
 #: keys of names and hashes by which files of an atlas refer to each other
 _NAMES = frozenset({"name", "task", "identity", "digest"})
+#: keys of values that are a path, or a name in place of one: a path may hold spaces
+_PATHS = frozenset(
+    {"source", "file", "relation", "hub", "folder", "path", "out", "table", "model", "data_dir", "data_files"}
+)
 #: what stands before a path in the name of a task: "relation:/home/me/pairs.csv"
 _SCHEME = re.compile(r"(?:relation|hub|file):(?!//\w)", re.IGNORECASE)
 _PART = r"[^\s/\\'\"`<>|:;,?*()\[\]{}]+"
@@ -25,14 +29,23 @@ _IN_TEXT = re.compile(
 
 
 def without_local_paths(data: Any) -> Any:
-    """Plain data with every absolute path and every path of a home folder reduced to its last part."""
+    """Plain data with every absolute path and every path of a home folder reduced to its last part.
+
+    A path in a sentence ends at a space; a string alone, and one under a key of `_PATHS`, does not.
+    """
+    return _shortened(data, is_path=True)
+
+
+def _shortened(data: Any, *, is_path: bool) -> Any:
+    """`is_path`: a string is one path, whatever is in it; otherwise it may be a sentence."""
     if isinstance(data, str):
-        return _without_folders(data)
+        return _without_folders(data, is_path)
     if isinstance(data, Mapping):
         return {
-            key: value if _is_kept(key, value) else without_local_paths(value) for key, value in data.items()
+            key: value if _is_kept(key, value) else _shortened(value, is_path=key in _PATHS)
+            for key, value in data.items()
         }
-    return [without_local_paths(value) for value in data] if isinstance(data, list | tuple) else data
+    return [_shortened(value, is_path=is_path) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _is_kept(key: Any, value: Any) -> bool:
@@ -46,12 +59,12 @@ def is_local_path(text: str) -> bool:
     return "\n" not in text and (in_home or any(kind(text).is_absolute() for kind in kinds))
 
 
-def _without_folders(text: str) -> str:
+def _without_folders(text: str, is_path: bool) -> str:
     scheme = _SCHEME.match(text)
     prefix, rest = (scheme.group(), text[scheme.end() :]) if scheme else ("", text)
     path, query_mark, query = rest.partition("?")
-    if is_local_path(path):
-        return prefix + _last_part(path) + query_mark + _without_folders(query)
+    if is_local_path(path) and (is_path or not re.search(r"\s", text)):
+        return prefix + _last_part(path) + query_mark + _without_folders(query, is_path)
     return _IN_TEXT.sub(lambda match: _last_part(match.group()), text)
 
 

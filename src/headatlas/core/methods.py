@@ -22,8 +22,18 @@ IMPORTED = "imported"
 #: what is said of a head for which nothing was imported
 NOT_IMPORTED = "not in the imported table"
 
-#: what an atlas calls by these names is no method that measures effects, or is made by one of its commands
-_TAKEN = ("attending", "contrast", "forced", IMPORTED, "random", "relations", "retest-a", "retest-b")
+#: names that atlases reserve
+_TAKEN = (
+    "attending",
+    "contrast",
+    "forced",
+    IMPORTED,
+    "random",
+    "relations",
+    "retest-a",
+    "retest-b",
+    "validation",
+)
 
 
 def method_name_problem(name: str) -> str | None:

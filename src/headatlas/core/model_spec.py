@@ -35,7 +35,7 @@ def require_device(device: str) -> str:
     if not _DEVICE.fullmatch(device):
         advice = " 'auto' is for device_map=…." if device == "auto" else ""
         raise RequestError(
-            f"no device {device!r}; allowed are cpu, cuda, mps, … or one of several, as cuda:1.{advice}"
+            f"unknown device {device!r}; use cpu, cuda, mps or an index such as cuda:1.{advice}"
         )
     return device
 

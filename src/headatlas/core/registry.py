@@ -149,8 +149,12 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
     @cache
     def modules() -> dict[str, str]:
-        tree = ast.parse(get_data(package, "__init__.py") or b"")
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        source = get_data(package, "__init__.py")
+        if source is None:
+            raise ImportError(f"the source of {package} is missing; its public names cannot be read.")
+        blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+        typing_only = [block for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING"]
+        imports = [node for block in typing_only for node in block.body if isinstance(node, ast.ImportFrom)]
         return {alias.name: str(node.module) for node in imports for alias in node.names}
 
     def load(name: str) -> Any:

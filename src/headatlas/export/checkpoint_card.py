@@ -8,6 +8,7 @@ from typing import Any
 
 from headatlas._version import __version__
 from headatlas.atlas import Atlas, Interval
+from headatlas.core import without_local_paths
 
 __all__ = ["Exported", "checkpoint_card"]
 
@@ -108,6 +109,7 @@ def _with_interval(change: Interval) -> str:
 
 def checkpoint_card(atlas: Atlas, made: Exported) -> str:
     """The checkpoint in words."""
+    model = without_local_paths(atlas.spec.name)  # cards are published
     which = {
         "always": "heads that interfere with the task in every seed (with a score of "
         f"{made.threshold or 0:g} or more) are switched off",
@@ -121,13 +123,13 @@ def checkpoint_card(atlas: Atlas, made: Exported) -> str:
     lines = [
         "---",
         "library_name: transformers",
-        *([f"base_model: {atlas.spec.name}"] if "/" in atlas.spec.name else []),
+        *([f"base_model: {model}"] if "/" in model else []),
         "tags: [headatlas, attention-head-gating]",
         "---",
         "",
-        f"# {atlas.spec.name} with attention heads gated for {made.task}",
+        f"# {model} with attention heads gated for {made.task}",
         "",
-        f"{atlas.spec.name} with the outputs of attention heads multiplied by gates that were found by "
+        f"{model} with the outputs of attention heads multiplied by gates that were found by "
         f"causal head gating on the task *{made.task}*: {which}. The gates are part of the output "
         "projections; it is an ordinary checkpoint that transformers loads as it is. The licence is that of "
         "the original model.",

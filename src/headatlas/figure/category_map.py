@@ -166,5 +166,6 @@ PROVIDES = [
         "the heads of each category of relations",
         plot_categories,
         lambda atlas: measured(atlas.relation_scores()),
+        draws_gates=False,
     )
 ]

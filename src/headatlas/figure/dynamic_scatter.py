@@ -202,4 +202,8 @@ def _legend(names: Sequence[str], known: Sequence[str], palette: PaletteLike) ->
     return entries
 
 
-PROVIDES = [FigureKind("dynamic", "static relation scores against scores in texts", plot_dynamic, _pairs)]
+PROVIDES = [
+    FigureKind(
+        "dynamic", "static relation scores against scores in texts", plot_dynamic, _pairs, draws_gates=False
+    )
+]

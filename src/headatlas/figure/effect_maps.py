@@ -18,7 +18,7 @@ from headatlas.figure.frame import Frame
 from headatlas.figure.grid import lay_out
 from headatlas.figure.holes import hole_legend
 from headatlas.figure.kind import FigureKind
-from headatlas.figure.method_look import method_label, method_unit
+from headatlas.figure.method_look import method_label
 from headatlas.figure.palette import PaletteLike, palette_of
 from headatlas.figure.panels import Sheet, draw_map, map_height
 from headatlas.figure.shown import figure_function
@@ -107,13 +107,12 @@ def _doubts(atlas: Atlas, task: str) -> list[Doubt]:
 
 def _other_units(atlas: Atlas, by_task: Mapping[str, Sequence[str]]) -> str:
     """ "; entropy: bits": methods of plugins whose values are not in nats."""
-    methods = dict.fromkeys(
-        method
-        for task, of_task in by_task.items()
-        for method in of_task
+    units = {
+        method: atlas.run(task, method).unit
+        for task, methods in by_task.items()
+        for method in methods
         if method not in atlas.fitted_methods(task)
-    )
-    units = {method: method_unit(atlas, method) for method in methods}
+    }
     return "".join(
         f"; {method_label(atlas, method)}: {unit}" for method, unit in units.items() if unit != "nats"
     )

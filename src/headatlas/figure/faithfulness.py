@@ -215,6 +215,13 @@ PROVIDES = [
         "what heads do alone and what is left without them, by every method",
         plot_sufficiency,
         _validated,
+        draws_gates=False,
     ),
-    FigureKind("ablation", "heads switched off one after another, by each score", plot_ablation, _validated),
+    FigureKind(
+        "ablation",
+        "heads switched off one after another, by each score",
+        plot_ablation,
+        _validated,
+        draws_gates=False,
+    ),
 ]

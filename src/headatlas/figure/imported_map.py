@@ -88,4 +88,4 @@ def _caption(atlas: Atlas, names: Sequence[str]) -> list[str]:
     return [*caption, *(f"{text[0].upper()}{text[1:]}." for text in notes)]
 
 
-PROVIDES = [FigureKind("imported", "imported scores of tasks", plot_imported, _imported)]
+PROVIDES = [FigureKind("imported", "imported scores of tasks", plot_imported, _imported, draws_gates=False)]

@@ -27,12 +27,13 @@ _OF_ALL = ("width", "title", "ax", "axes")
 @dataclass(frozen=True, slots=True)
 class FigureKind:
     """A kind of figure. `plot(atlas, **options)` draws it; `check(atlas)` raises a `RequestError` that says
-    what the atlas lacks for it."""
+    what the atlas lacks for it. `draws_gates`: it shows the gates of tasks, of whichever method is chosen."""
 
     name: str
     summary: str
     plot: Callable[..., Figure]
     check: Callable[[Atlas], object]
+    draws_gates: bool = True
 
     def __post_init__(self) -> None:
         if not callable(self.plot):

@@ -1,4 +1,4 @@
-"""How figures show a method: the line of its curve, its label and the unit of its values."""
+"""How figures show a method: the line of its curve and its label."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from headatlas.atlas import Atlas
 
-__all__ = ["method_label", "method_looks", "method_unit"]
+__all__ = ["method_label", "method_looks"]
 
 Dash = str | tuple[int, tuple[int, ...]]
 Look = tuple[str, Dash]  # colour, dash
@@ -40,14 +40,5 @@ def method_looks(methods: Sequence[str], colours: Mapping[str, str] | None = Non
 
 def method_label(atlas: Atlas, method: str) -> str:
     """What a run of the method says of itself, or else the method's name."""
-    return _about(atlas, method, "label") or method
-
-
-def method_unit(atlas: Atlas, method: str) -> str:
-    """The unit of the method's values: nats of loss, unless a run says otherwise."""
-    return _about(atlas, method, "unit") or "nats"
-
-
-def _about(atlas: Atlas, method: str, key: str) -> str:
-    abouts = (getattr(run, "about", {}) for (name, _), run in atlas.runs.items() if name == method)
-    return next((str(about[key]) for about in abouts if about.get(key)), "")
+    labels = (run.about.get("label") for (name, _), run in atlas.runs.items() if name == method)
+    return next((str(label) for label in labels if label), method)

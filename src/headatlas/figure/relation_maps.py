@@ -182,5 +182,6 @@ PROVIDES = [
         "the scores of all heads, a map per relation",
         plot_relations,
         lambda atlas: measured(atlas.relation_scores()),
+        draws_gates=False,
     )
 ]

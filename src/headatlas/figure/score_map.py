@@ -179,5 +179,5 @@ def _style_bar(bar: Any, name: str) -> None:
 
 PROVIDES = [
     FigureKind("score", "one score of every head", plot_scores, tasks_of),
-    FigureKind("contrast", "the gates of contrasts", plot_contrasts, _contrasts),
+    FigureKind("contrast", "the gates of contrasts", plot_contrasts, _contrasts, draws_gates=False),
 ]

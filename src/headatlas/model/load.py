@@ -36,6 +36,7 @@ from headatlas.core import (
     is_local_path,
     is_printable,
     require_dtype_name,
+    without_local_paths,
 )
 from headatlas.model.anatomy import Anatomy
 from headatlas.model.find import find_heads
@@ -188,7 +189,9 @@ def _checked_name(name: str | None) -> str | None:
 def _name_of(hf: Any) -> str:
     """A loaded model knows where it came from: a hub name, or a path, of which the end will do."""
     name = hf.config.name_or_path or type(hf).__name__
-    return Path(name).name if is_local_path(name) or Path(name).exists() else name
+    if is_local_path(name):  # of any system: a config may have been written on another
+        return str(without_local_paths(name))
+    return Path(name).name if Path(name).exists() else name
 
 
 def _prove(hf: Any, tokenizer: Any, name: str, commit: str | None, check: bool | Literal["cached"]) -> Model:

@@ -101,7 +101,7 @@ def card_html(card: HeadCard) -> str:
         parts.append(_table(heads, lines))
         parts.append("<small>gates: mean over seeds; facilitation, interference: always / mean / any</small>")
     if card.effects:
-        only_nats = {e.unit for e in card.effects} == {"nats"}
+        only_nats = card.has_effects_in_nats_only
         parts.append(
             _table(
                 ["task", "method", "effect, nats" if only_nats else "effect", "rank"],

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from headatlas.atlas import Atlas, EffectMap, Fit, Run, open_atlas, record_path, work_path
 from headatlas.core import (
     NLL,
-    AtlasError,
     ModelRef,
     RequestError,
     metric_to_json,
@@ -225,10 +224,10 @@ class ContrastRequest:
         """Continue an atlas: without `model`, `retain` and `forget` its model and its only contrast. Options
         that are not given are those of the contrast."""
         atlas = open_atlas(folder)
-        run = _recorded_contrast(atlas, folder, retain, forget)
+        run, sides = _recorded_contrast(atlas, folder, retain, forget)
         tasks = [
             _recorded(run, trust_code, name) if task is None or task == name else task
-            for task, name in zip((retain, forget), _contrast_sides(run), strict=True)
+            for task, name in zip((retain, forget), sides, strict=True)
         ]
         given = given_options(**options)
         given |= _stored_options([run], GatingSettings.names(), given)
@@ -377,33 +376,33 @@ def _load_options(load: Mapping[str, Any] | None, runs: Sequence[Run]) -> dict[s
     return options
 
 
-def _contrast_sides(run: Run) -> tuple[str, str]:
-    """The names of the tasks that a contrast keeps and destroys."""
+def _contrast_sides(run: Run) -> tuple[str, str] | None:
+    """The names of the tasks that a contrast keeps and destroys; None for an imported one."""
     parts = run.task_facts.get("parts", {})
-    names = [parts.get(side, {}).get("task") for side in ("retain", "forget")]
-    if not all(isinstance(name, str) for name in names):
-        raise AtlasError(f"{run.task!r} does not say which tasks it contrasts.")
-    return names[0], names[1]
+    retain, forget = (parts.get(side, {}).get("task") for side in ("retain", "forget"))
+    return (retain, forget) if isinstance(retain, str) and isinstance(forget, str) else None
 
 
 def _recorded_contrast(
     atlas: Atlas, folder: str | Path, retain: str | Path | Task | None, forget: str | Path | Task | None
-) -> Run:
-    """The only contrast of an atlas, or the only one with these tasks."""
-    runs = [run for (method, _), run in atlas.runs.items() if method == "contrast"]
+) -> tuple[Run, tuple[str, str]]:
+    """The only contrast of an atlas that was fitted here, or the only one with these tasks; and its tasks."""
+    contrasts = [run for (method, _), run in atlas.runs.items() if method == "contrast"]
+    fitted = [(run, sides) for run in contrasts if (sides := _contrast_sides(run))]
     names = [task.name if isinstance(task, Task) else task for task in (retain, forget)]
     fitting = [
-        run
-        for run in runs
+        (run, sides)
+        for run, sides in fitted
         if all(
             name is None or str(name) == side or Path(name).stem == side
-            for name, side in zip(names, _contrast_sides(run), strict=True)
+            for name, side in zip(names, sides, strict=True)
         )
     ]
-    if not runs:
-        raise RequestError(f"{folder} has no contrast; give a model, retain=… and forget=….")
+    if not fitted:
+        other = " (an imported one cannot be continued)" if contrasts else ""
+        raise RequestError(f"{folder} has no contrast{other}; give a model, retain=… and forget=….")
     if len(fitting) != 1:
-        listed = ", ".join(repr(run.task) for run in runs)
+        listed = ", ".join(repr(run.task) for run, _ in fitted)
         problem = "has no such contrast" if not fitting else "has several contrasts"
         raise RequestError(f"{folder} {problem}; choose one with retain=… and forget=…: {listed}.")
     return fitting[0]

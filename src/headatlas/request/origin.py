@@ -17,7 +17,7 @@ from headatlas.core import (
     require_device,
     require_dtype_name,
 )
-from headatlas.task import Task, TaskSpec, builtin_relations, load_task
+from headatlas.task import Task, TaskSpec, builtin_relations, task_by_name
 
 __all__ = [
     "absolute_task",
@@ -111,7 +111,7 @@ def recorded_task(run: Run, name: str | None = None, *, trust_code: bool = False
                 return None
             task.require_readable()
             return task
-    return _built_in(name)
+    return task_by_name(name)
 
 
 def _has_moved(task: Task) -> bool:
@@ -141,19 +141,15 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
 def _is_built_in(task: Task) -> bool:
     """True for a built-in task or one of a plugin, which says itself whether its code is trusted."""
-    known = _built_in(task.name)
+    known = task_by_name(task.name)
     return known is not None and replace(known, trust_code=False) == replace(task, trust_code=False)
 
 
 def task_from_json(data: Mapping[str, Any], *, trust_code: bool = False) -> Task:
     if "spec" not in data:
-        return load_task(str(data["name"]))
+        known = task_by_name(str(data["name"]))
+        if known is None:
+            raise TaskError(f"no task is named {data['name']!r}, and the atlas does not say where it is.")
+        return known
     spec = {name: value for name, value in data["spec"].items() if name != "kind"}
     return Task(TaskSpec.from_mapping(spec, "the atlas"), Path(data.get("folder", "")), trust_code)
-
-
-def _built_in(name: str) -> Task | None:
-    try:
-        return load_task(name)
-    except (UnknownNameError, TaskError):
-        return None

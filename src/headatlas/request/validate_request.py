@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,11 +34,13 @@ from headatlas.task import AUTO, Task, Tasks, listed_tasks
 __all__ = [
     "ALL_CURVES",
     "OTHER_CURVES",
+    "TaskNotFoundError",
     "ValidateRequest",
     "check_held_out",
     "compared_methods",
     "curve_metric",
     "curve_name",
+    "dropped_methods",
     "effect_methods",
     "gate_metric",
     "gated_names",
@@ -57,8 +60,16 @@ _OPEN_DTYPES = ("auto", "fast", "int8", "int4")
 OTHER_CURVES, ALL_CURVES = ("off", "by_chance"), "all"
 _NOT_FOUND = (
     "its file is not known or has moved; give the file that it was mapped from with tasks=… (relation:FILE "
-    "for a relation){others}."
+    "for a relation)"
 )
+
+
+class TaskNotFoundError(RequestError):
+    """Tasks of an atlas whose file is not known; `problem` is the message without its full stop."""
+
+    def __init__(self, names: str) -> None:
+        self.problem = f"{names}: {_NOT_FOUND}"
+        super().__init__(f"{self.problem}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +124,10 @@ class ValidateRequest:
         named = None if methods is None else _named_methods(methods)
         tasks = listed_tasks(tasks)
         atlas = _of_gating(atlas, tasks)
-        others = ", and all others that are to be validated"
-        chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code, others=others)
+        try:
+            chosen, left_out = gated_tasks(atlas, tasks, trust_code=trust_code)
+        except TaskNotFoundError as error:
+            raise RequestError(f"{error.problem}, and all others that are to be validated.") from None
         names = [task.name for task in chosen]
         for task in chosen:
             if metric_words(curve_metric(atlas, task.name, metric)).needs_foil:
@@ -277,29 +290,34 @@ def gated_names(
 ) -> list[str]:
     """The names of the tasks of an atlas that were gated to the end, or of those of `tasks`, all of which
     must be among them."""
-    for task in tasks:
-        name = task.name if isinstance(task, Task) else str(task)
-        if name in atlas.imported and name not in atlas.tasks:
-            raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
-    if not atlas.tasks:
-        raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+    _require_gated(atlas, tasks)
     return [
         task if isinstance(task, str) and task in atlas.tasks else _given_task(atlas, task, trust_code).name
         for task in tasks or atlas.tasks
     ]
 
 
+def _require_gated(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> None:
+    """Refuse imported scores, and an atlas without gates."""
+    for task in tasks:
+        name = task.name if isinstance(task, Task) else str(task)
+        if name in atlas.imported and name not in atlas.tasks:
+            raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
+    if not atlas.tasks:
+        raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+
+
 def gated_tasks(
-    atlas: Atlas, tasks: Sequence[str | Path | Task] = (), *, trust_code: bool = False, others: str = ""
+    atlas: Atlas, tasks: Sequence[str | Path | Task] = (), *, trust_code: bool = False
 ) -> tuple[list[Task], tuple[str, ...]]:
     """The tasks of `gated_names`, found again, and the names of those that nothing says where to find.
 
-    Tasks that are named must be found; `others` ends the advice on which files to give.
+    Tasks that are named must be found, and at least one of all: otherwise a `TaskNotFoundError`.
     """
-    gated_names(atlas, tasks, trust_code=trust_code)
+    _require_gated(atlas, tasks)
     imported = {name for name in atlas.tasks if "imported_from" in atlas.run(name).task_facts}
     if tasks:
-        chosen = [_gated_task(atlas, task, trust_code, others) for task in tasks]
+        chosen = [_gated_task(atlas, task, trust_code) for task in tasks]
         for task in chosen:
             if task.name in imported:
                 raise AtlasError(f"{task.name!r} was imported: there are no items to measure it on.")
@@ -314,18 +332,18 @@ def gated_tasks(
     if not found:
         raise AtlasError(f"{', '.join(sorted(imported))} was imported: there are no items to measure it on.")
     if not chosen:
-        raise RequestError(f"{', '.join(missing)}: {_NOT_FOUND.format(others=others)}")
+        raise TaskNotFoundError(", ".join(missing))
     return chosen, missing
 
 
-def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool, others: str) -> Task:
+def _gated_task(atlas: Atlas, task: str | Path | Task, trust_code: bool) -> Task:
     """A task of the atlas: by its name there, or as the user finds it."""
     if isinstance(task, str) and task in atlas.tasks:
         if "imported_from" in atlas.run(task).task_facts:
             raise AtlasError(f"{task!r} was imported: there are no items to measure it on.")
         known = recorded_task(atlas.run(task), trust_code=trust_code)
         if known is None:
-            raise RequestError(f"{task}: {_NOT_FOUND.format(others=others)}")
+            raise TaskNotFoundError(task)
         return known
     return _given_task(atlas, task, trust_code)
 
@@ -366,14 +384,32 @@ def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
 
 
 def compared_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
-    """The methods asked for and those that were compared before: earlier results are not lost."""
-    before = atlas.validation(task).named() if task in atlas.validated else []
-    known = [
-        method
-        for method in before
-        if method in atlas.methods(task) and method in METHODS and not _why_incomparable(atlas, method, task)
-    ]
+    """The methods asked for, and those compared before whose effects are still comparable."""
+    known = [method for method, reason in _compared_before(atlas, task).items() if not reason]
     return [method for method in effect_methods() if method in {*wanted, *known}]
+
+
+def dropped_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> dict[str, str]:
+    """method -> why it was compared before and will not be now."""
+    before = _compared_before(atlas, task)
+    return {method: reason for method, reason in before.items() if reason and method not in wanted}
+
+
+def _compared_before(atlas: Atlas, task: str) -> dict[str, str]:
+    """The methods that the stored validation compares with gating: method -> why its effects are not
+    comparable now; empty if they are."""
+    reasons = {}
+    for method in atlas.validation(task).named() if task in atlas.validated else ():
+        if method in ("gating", "random"):
+            continue
+        if method not in METHODS:
+            reasons[method] = "it is not installed"
+        elif method not in atlas.methods(task):
+            reasons[method] = "the atlas has no effects of it"
+        else:
+            mismatch = _why_incomparable(atlas, method, task)
+            reasons[method] = f"its effects were {mismatch[0]}" if mismatch else ""
+    return reasons
 
 
 def has_effects(atlas: Atlas, method: str, task: str) -> bool:
@@ -419,6 +455,7 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
         if effects.get(key) != gating.get(key):
             return mismatch
     declared = {"algorithm": METHODS[method].version, **METHODS[method].constants}
+    declared = json.loads(json.dumps(declared, default=int))  # as the atlas stores them
     if all(effects.get(key) == value for key, value in declared.items()):
         return None
     return (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headatlas.atlas import (
+    HALF_PRECISION,
     EffectMap,
     Fit,
     ItemEffects,
@@ -251,7 +252,7 @@ def measure_effects(
         progress=lambda done, total: progress(Update(title, done, total)),
         **extra,
     )
-    if measured.dtype not in (None, "float32"):
+    if measured.points is not None and measured.dtype in HALF_PRECISION:
         progress(
             Note(
                 f"{task.name}: {method.name} was measured in {measured.dtype}, because a float32 copy of the "

@@ -17,6 +17,7 @@ from headatlas.request.validate_request import (
     ValidateRequest,
     compared_methods,
     curve_metric,
+    dropped_methods,
     gate_metric,
     require_dtype,
 )
@@ -49,6 +50,8 @@ class ValidateJob:
             listed = ", ".join(self.request.left_out)
             self.progress(Note(f"left out: {listed}; give their files with tasks=…"))
         for task in self.request.tasks:
+            for method, reason in dropped_methods(atlas, task.name, self.request.methods).items():
+                self.progress(Note(f"{task.name}: {method} is no longer compared: {reason}"))
             run = atlas.run(task.name)
             run.require_weights(self.model.spec.dtype, self.model.weights_identity)
             metric = curve_metric(atlas, task.name, self.request.metric)

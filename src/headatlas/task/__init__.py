@@ -4,7 +4,14 @@ A task is a few lines of YAML (`spec`), from which records are read (`records`),
 targets (`task`) and into token ids for one tokeniser (`encode`).
 """
 
-from headatlas.task.catalogue import Tasks, TaskSource, builtin_tasks, listed_tasks, load_task
+from headatlas.task.catalogue import (
+    Tasks,
+    TaskSource,
+    builtin_tasks,
+    listed_tasks,
+    load_task,
+    task_by_name,
+)
 from headatlas.task.encode import Row, Rows, encode, tokens_of
 from headatlas.task.item_list import AUTO, DEFAULT_SHARE, HeldOut, is_item_list
 from headatlas.task.relation import (
@@ -56,6 +63,7 @@ __all__ = [
     "load_task",
     "no_foil_words",
     "relation_tokens",
+    "task_by_name",
     "tokens_of",
     "too_few_text",
     "unmeasured_text",

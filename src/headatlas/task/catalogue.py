@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from re import fullmatch
 from typing import Any
 from urllib.parse import parse_qsl
 
 import yaml
 
-from headatlas.core import TaskError, UnknownNameError
+from headatlas.core import TaskError, UnknownNameError, is_local_path, without_local_paths
 from headatlas.core.registry import Registry
 from headatlas.task.item_list import is_item_list
 from headatlas.task.record_file import FORMATS, file_format
@@ -20,7 +21,15 @@ from headatlas.task.relation import builtin_relations, load_relation
 from headatlas.task.spec import SOURCES, TaskSpec
 from headatlas.task.task import Task
 
-__all__ = ["PLUGIN_TASKS", "TaskSource", "Tasks", "builtin_tasks", "listed_tasks", "load_task"]
+__all__ = [
+    "PLUGIN_TASKS",
+    "TaskSource",
+    "Tasks",
+    "builtin_tasks",
+    "listed_tasks",
+    "load_task",
+    "task_by_name",
+]
 
 #: tasks that installed packages provide; their generators are trusted as far as the packages say
 PLUGIN_TASKS = Registry("task", Task, None, "headatlas.tasks")
@@ -117,6 +126,15 @@ def load_task(name: TaskSource, *, trust_code: bool = False) -> Task:
     raise UnknownNameError("task", text, names, "(or give a .yaml, .jsonl, .csv or .parquet file.)")
 
 
+def task_by_name(name: str) -> Task | None:
+    """The built-in task of that name, or that of a plugin; None if there is none. Unlike `load_task` it opens
+    no file and no data set."""
+    is_family = fullmatch(rf"{_FAMILY}\w+", name) is not None and name not in _PLACEHOLDERS
+    asks_relation = name.startswith(_RELATION) and name.removeprefix(_RELATION) in builtin_relations()
+    is_known = name in _names() or is_family or asks_relation or name in PLUGIN_TASKS
+    return load_task(name) if is_known else None
+
+
 def _names() -> list[str]:
     """`paper-math.yaml` is the task `paper/math`."""
     return sorted(
@@ -208,7 +226,8 @@ def _hub(text: str) -> Task:
     columns = {key: given.pop(key) for key in ("prompt", "target", "foil") if key in given}
     group = given.pop("group", None)
     source: dict[str, Any] = {"hub": name, "columns": columns}
-    called = given.pop("name", "/".join([name, *([given["config"]] if "config" in given else [])]))
+    folder_or_name = without_local_paths(name) if is_local_path(name) else name
+    called = given.pop("name", "/".join([folder_or_name, *([given["config"]] if "config" in given else [])]))
     if "config" in given:
         source["configs"] = [given.pop("config")]
     plain = SOURCES["hub"] - {"hub", "configs", "columns"}

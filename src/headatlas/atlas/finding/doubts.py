@@ -57,10 +57,7 @@ def _unknown_chance(groups: int, targets: int | None) -> str:
     elif targets == 1:
         reason = "all held-out items have the same target; add items with other targets to the task"
     else:
-        reason = (
-            "the targets of other held-out items do not fit behind the prompts of two groups; add items with "
-            "other targets to the task"
-        )
+        reason = "no other target is short enough to swap in; add items with other targets to the task"
     return f"whether the model is better than chance cannot be judged: {reason}"
 
 
@@ -305,7 +302,7 @@ def effect_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
     error = atlas.completeness_error(task, method)
     if error is not None and error > COMPLETE:
         dtypes = {one.facts.get("dtype") for one in maps}
-        found.append(Doubt("completeness", {"error": error, "is_single": dtypes == {"float32"}}))
+        found.append(Doubt("completeness", {"error": error, "is_single": dtypes <= {"float32", "float64"}}))
     found.append(_method_doubt(compare_methods(atlas, task, method), method))
     return [doubt for doubt in found if doubt is not None]
 

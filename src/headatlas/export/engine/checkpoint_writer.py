@@ -116,7 +116,7 @@ def _describe(
     local paths."""
     (folder / "README.md").write_text(checkpoint_card(atlas, exported), encoding="utf-8")
     facts = {**exported.to_json(), "path": exported.path.name, "headatlas": __version__}
-    facts["model"] = atlas.spec.name
+    facts["model"] = without_local_paths(atlas.spec.name)
     facts["request"] = without_local_paths(request.to_json())
     facts["values"] = [[None if np.isnan(gate) else float(gate) for gate in layer] for layer in values]
     (folder / "headatlas.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from headatlas.method import METHODS, STAGES, GatingSettings, Method
+from headatlas.method import METHODS, GatingSettings, Method
+from headatlas.method.gating import STAGES
 
 
 @dataclass(frozen=True)
