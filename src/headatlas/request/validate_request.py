@@ -440,7 +440,7 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
     mismatches = {
         "dtype": (
             f"measured in {dtypes[0]}, its gates in {dtypes[1]}",
-            f"{again} in one dtype (--dtype {dtypes[1]}) in a new atlas",
+            f"{again} in one dtype (dtype={dtypes[1]}) in a new atlas",
         ),
         "weights": (
             "measured with other weights than its gates",
