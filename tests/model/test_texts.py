@@ -178,7 +178,7 @@ def test_models_whose_logits_are_no_sum_of_heads_are_refused():
 def test_inside_a_gated_block_the_plain_model_is_not_shown(llama):
     with llama.gates(["L0H1"]):
         for ask in (lambda: llama.patterns(TEXT), lambda: llama.logit_attribution(TEXT, 5)):
-            with pytest.raises(GateError, match="outside the gated block"):
+            with pytest.raises(GateError, match="outside the gates block"):
                 ask()
         assert float(np.abs(llama.head_outputs(TEXT).sel(layer=0, head=1)).max()) == 0
 

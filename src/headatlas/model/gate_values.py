@@ -16,7 +16,7 @@ from headatlas.model.texts import token_ids
 if TYPE_CHECKING:
     from headatlas.model.model import Model
 
-__all__ = ["gate_tensor", "heads_named", "replacement_outputs"]
+__all__ = ["gate_tensor", "parse_heads", "replacement_outputs"]
 
 _LAYER = re.compile(r"L(\d+)", re.IGNORECASE)
 #: the mean output of a head in this text is what `replacement="mean"` leaves
@@ -28,7 +28,7 @@ _MEAN_TEXT = (
 )
 
 
-def heads_named(spec: ModelSpec, name: Any) -> list[Head]:
+def parse_heads(spec: ModelSpec, name: Any) -> list[Head]:
     """The head of that name, or all heads of a layer for "L5"."""
     layer = _LAYER.fullmatch(name.strip()) if isinstance(name, str) else None
     if layer is None:
@@ -50,7 +50,7 @@ def gate_tensor(spec: ModelSpec, values: Any) -> Any:
     if isinstance(values, Iterable) and not isinstance(values, Tensor) and not hasattr(values, "shape"):
         values = list(values)
         if all(_is_head_name(value) for value in values):
-            off = {head: 0.0 for value in values for head in heads_named(spec, value)}
+            off = {head: 0.0 for value in values for head in parse_heads(spec, value)}
             return _from_mapping(spec, off)
     return values
 
@@ -64,7 +64,7 @@ def _is_head_name(value: Any) -> bool:
 def _from_mapping(spec: ModelSpec, values: Mapping[Any, Any]) -> Float[Tensor, "layer head"]:
     tensor = torch.ones(spec.shape)
     for name, value in values.items():
-        for head in heads_named(spec, name):
+        for head in parse_heads(spec, name):
             try:
                 tensor[head.layer, head.head] = float(value)
             except (TypeError, ValueError, RuntimeError) as error:

@@ -136,7 +136,7 @@ class Model:
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""
         if self.tokenizer is None:
-            raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
+            raise RequestError(f"{self.spec.name} has no tokenizer; pass tokenizer=… to load_model.")
         if self._first_tokens is None or self._first_tokens[0] is not self.tokenizer:
             with eval_mode(self.hf):
                 self._first_tokens = self.tokenizer, first_tokens(self.hf, self.tokenizer)
@@ -311,9 +311,7 @@ class Model:
             raise RequestError(f"no source vectors of kind {kind!r}; there are {' and '.join(SOURCES)}.")
         ids = self._token_ids(tokens)
         if is_gated(self.hf):
-            raise GateError(
-                "source vectors are those of the plain model; ask for them outside the gated block."
-            )
+            raise GateError("source vectors are those of the plain model; call it outside the gates block.")
         if not len(ids):
             return torch.empty(0, self.spec.hidden, dtype=self.hf.dtype, device=self.device)
         with eval_mode(self.hf):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from headatlas.method.relation.in_text import TEMPLATES
 from headatlas.method.relation.salient import salient_operations
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for
 from headatlas.method.relation.scores import scored_pairs, scores_from_weights, scores_in_texts
-from headatlas.method.relation.source_choice import SourceChoice, choose_source
+from headatlas.method.relation.source_choice import ProgressCallback, SourceChoice, choose_source
 from headatlas.model import Model
 from headatlas.request.plan import Step
 from headatlas.request.relations_request import DYNAMIC, RelationsRequest
@@ -106,7 +106,7 @@ class RelationsJob:
         missing = {run.task for run in runs if store.read(ScoreMap, run) is None}
         wanted = [relation for relation in able if relation in chosen and relation.name in missing]
         if wanted:
-            by_method = scores_in_texts(self.writer, wanted, self.request.k, told=self._heads_done)
+            by_method = scores_in_texts(self.writer, wanted, self.request.k, progress=self._heads_done)
             for method, scores in by_method.items():
                 for relation in wanted:
                     _write(store, method, scores.sel(relation=relation.name), {"kind": "dynamic"})
@@ -259,14 +259,14 @@ def _score(
     relations: Sequence[RelationTokens],
     k: int | None,
     choice: SourceChoice,
-    told: Callable[[str, int, int], None],
+    progress: ProgressCallback,
 ) -> None:
     agreement = {f"agreement_{name}": value for name, value in choice.agreement.items() if value is not None}
     for measurable in (True, False):  # kept as soon as they are there
         some = [one for one in relations if one.measurable is measurable]
         facts = {"source": choice.source, "source_because": choice.because, **agreement} if measurable else {}
         if some:
-            scores = scores_from_weights(writer, some, k, choice.source, told)
+            scores = scores_from_weights(writer, some, k, choice.source, progress)
             for one in some:
                 left_out = one.left_out(scored_pairs(one))
                 _write(store, "relations", scores.sel(relation=one.name), {**facts, "left_out": left_out})
@@ -284,14 +284,14 @@ def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, 
     store.write(ScoreMap(method, name, run.identity, values, {**along, **facts}))
 
 
-def _note_salient(writer: Writer, store: Store, source: str, told: Callable[[str, int, int], None]) -> None:
+def _note_salient(writer: Writer, store: Store, source: str, progress: ProgressCallback) -> None:
     model = writer.model
     done = 0
 
     def step(number: int) -> None:
         nonlocal done
         done += number
-        told("salient tokens", done, len(model.spec))
+        progress("salient tokens", done, len(model.spec))
 
     found = salient_operations(writer, source, step)
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
