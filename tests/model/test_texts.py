@@ -44,10 +44,10 @@ def test_next_tokens_are_the_most_probable(llama):
 
 
 def test_what_is_no_text_gets_one_sentence(llama):
-    with pytest.raises(RequestError, match="have 2 to 3 tokens; give texts of equal length"):
+    with pytest.raises(RequestError, match="have 2 to 3 tokens; give texts with the same number"):
         llama(["w1 w2", "w1 w2 w3"])
-    for text in ("", [], [""], 5, torch.ones(2)):
-        with pytest.raises((RequestError, TypeError)):
+    for text in ("", [], [""], 5, None, torch.ones(2)):
+        with pytest.raises(RequestError, match=r"a text is a string|token ids are whole numbers"):
             llama.tokens(text)
     with pytest.raises(RequestError, match="2 tokens"):
         llama.logit_attribution(TEXT, "w1 w2")
@@ -55,6 +55,21 @@ def test_what_is_no_text_gets_one_sentence(llama):
         llama.logit_attribution(TEXT, "w1", position=5)
     with pytest.raises(RequestError, match="k is"):
         llama.next_tokens(TEXT, k=0)
+
+
+def test_calls_that_take_one_text_refuse_several(llama):
+    for ask in (llama.next_tokens, llama.tokens, lambda texts: llama.logit_attribution(texts, 5)):
+        for texts in ([TEXT, OTHER], sample_ids(batch=2, length=6)):
+            with pytest.raises(RequestError, match="takes one text, not 2; call it once per text"):
+                ask(texts)
+    assert llama.tokens([TEXT]) == llama.tokens(TEXT)
+
+
+@pytest.mark.parametrize("wrong", [-1, 160])
+def test_token_ids_outside_the_vocabulary_are_refused(llama, wrong):
+    for ask in (llama, llama.next_tokens, llama.patterns, llama.head_outputs):
+        with pytest.raises(RequestError, match=f"token ids go from 0 to 159, not {wrong}"):
+            ask(torch.tensor([1, wrong]))
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)

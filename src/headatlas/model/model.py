@@ -34,7 +34,7 @@ from headatlas.model.probe import eager, input_device
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources
-from headatlas.model.texts import Text, token_ids, token_texts
+from headatlas.model.texts import Text, one_row, token_ids, token_texts
 from headatlas.model.weights import ValueOutput, output_slice, read_head, value_slice
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Model:
 
     def tokens(self, text: Text) -> list[str]:
         """The tokens of a text as the model reads it, the first tokens that it wants included."""
-        return token_texts(self, token_ids(self, text)[0])
+        return token_texts(self, one_row(self, text)[0])
 
     def next_tokens(self, text: Text, k: int = 10) -> pd.DataFrame:
         """The `k` most probable next tokens of a text: columns `token` and `probability`."""
