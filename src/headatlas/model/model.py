@@ -147,7 +147,9 @@ class Model:
     ) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
         values = gate_tensor(self.spec, values)
-        return self._gating(values, positions, replacement_outputs(self, replacement))
+        outputs = replacement_outputs(self, replacement)
+        is_text = isinstance(replacement, str)
+        return self._gating(values, positions, outputs, one_position_for_all=not is_text)
 
     def patch(self, heads: Any, from_text: Text, positions: Any = None) -> AbstractContextManager[None]:
         """Inside the block the outputs of `heads` are those that they have in `from_text`, a text of as many
@@ -157,7 +159,8 @@ class Model:
         ...     model.next_tokens("The capital of France is")
         """
         outputs = self.head_activations(token_ids(self, from_text))
-        return self._gating(gate_tensor(self.spec, heads), positions, outputs)
+        gates_of_heads = gate_tensor(self.spec, heads)
+        return self._gating(gates_of_heads, positions, outputs, one_position_for_all=False)
 
     def __call__(self, text: Text) -> Float[Tensor, "row position vocabulary"]:
         """The logits of texts of equal length in tokens, or of token ids. Texts get the first tokens that the
@@ -351,7 +354,8 @@ def gates(
     - [layer, head] for all rows, or [row, layer, head] with one gate set per row of the batch: a tensor
       (gradients flow into it), an array, nested lists, or a labelled array such as
       `atlas.gates(task).sel(fit="retain").mean("seed")`;
-    - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer;
+    - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer, or an array, Index or Series
+      of such names;
     - a mapping from heads or layers to values, all others being one: `{"L5H3": 0.5}`.
 
     A tensor is read at each forward pass, so an optimizer may step inside the block.
@@ -367,8 +371,9 @@ def gates(
 
     `replacement` is what a closed gate leaves in place of a head's output: "zero", "mean" (the head's mean
     output in a built-in English text), a text as long in tokens as those that the model reads, what
-    `Model.head_outputs` gives, or a mapping from layers to tensors [channel] or [row, position, channel] with
-    the heads of the layer side by side. A gate between 0 and 1 mixes the two.
+    `Model.head_outputs` gives, its mean over positions or another array [layer, head, dim], or a mapping from
+    layers to tensors [channel] or [row, position, channel] with the heads of the layer side by side. A gate
+    between 0 and 1 mixes the two.
 
     Values are rounded to the dtype of the model; those in double precision keep single precision.
 
