@@ -159,6 +159,26 @@ def test_the_source_is_judged_by_the_built_in_relations_where_they_can_be_measur
     assert choose_source(Writer(model), ()).agreement
 
 
+@pytest.mark.parametrize("order", [("published", "folded"), ("folded", "published")])
+def test_the_choice_does_not_depend_on_the_norms_asked_for_before(order, monkeypatch):
+    from headatlas.method.relation import source_choice
+
+    def prepared():
+        """The final norm turns half of what the heads write around."""
+        model = model_by_hand(mlp=0.1, attention=1e-3)
+        norm = model.hf.model.norm.weight
+        norm[: len(norm) // 2] = -norm[: len(norm) // 2]
+        return model
+
+    model = prepared()
+    plain, judged = source_choice.relations_for, relations_for(model, RELATIONS)
+    monkeypatch.setattr(source_choice, "relations_for", lambda m, r: judged if r is None else plain(m, r))
+    alone = {norms: choose_source(Writer(prepared(), norms)) for norms in order}
+    assert alone["published"] != alone["folded"]
+    for norms in order:
+        assert choose_source(Writer(model, norms)) == alone[norms]
+
+
 def test_without_any_relation_to_judge_by():
     choice = choose_source(Writer(model_by_hand()), ())
     assert choice.source == "first_mlp" and "no relation to judge by" in choice.because

@@ -74,7 +74,7 @@ def test_a_model_that_can_do_without_it_does_not():
 
 
 def test_no_tokeniser():
-    with pytest.raises(RequestError, match="without a tokeniser"):
+    with pytest.raises(RequestError, match="has no tokenizer; pass tokenizer"):
         load_model(build_tiny("llama"), check=False).first_tokens()
 
 

@@ -385,7 +385,7 @@ def test_modules_of_other_kinds():
 
 def test_a_model_is_not_loaded_inside_its_own_gates():
     model = load_model(build_tiny("llama"))
-    with gates(model, torch.ones(3, 4)), pytest.raises(GateError, match="outside the gated block"):
+    with gates(model, torch.ones(3, 4)), pytest.raises(GateError, match="outside the gates block"):
         load_model(model.hf)
 
 

@@ -183,7 +183,7 @@ def test_half_precision():
 
 def test_inside_a_gated_block_they_are_refused():
     model = load_model(build_tiny("llama"))
-    with gates(model, torch.zeros(3, 4)), pytest.raises(GateError, match="outside the gated block"):
+    with gates(model, torch.zeros(3, 4)), pytest.raises(GateError, match="outside the gates block"):
         model.source_vectors(TOKENS)
     assert model.source_vectors(TOKENS).abs().sum() > 0
 

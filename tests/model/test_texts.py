@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -44,10 +45,10 @@ def test_next_tokens_are_the_most_probable(llama):
 
 
 def test_what_is_no_text_gets_one_sentence(llama):
-    with pytest.raises(RequestError, match="have 2 to 3 tokens; give texts of equal length"):
+    with pytest.raises(RequestError, match="have 2 to 3 tokens; give texts with the same number"):
         llama(["w1 w2", "w1 w2 w3"])
-    for text in ("", [], [""], 5, torch.ones(2)):
-        with pytest.raises((RequestError, TypeError)):
+    for text in ("", [], [""], 5, None, torch.ones(2)):
+        with pytest.raises(RequestError, match=r"a text is a string|token ids are whole numbers"):
             llama.tokens(text)
     with pytest.raises(RequestError, match="2 tokens"):
         llama.logit_attribution(TEXT, "w1 w2")
@@ -55,6 +56,21 @@ def test_what_is_no_text_gets_one_sentence(llama):
         llama.logit_attribution(TEXT, "w1", position=5)
     with pytest.raises(RequestError, match="k is"):
         llama.next_tokens(TEXT, k=0)
+
+
+def test_calls_that_take_one_text_refuse_several(llama):
+    for ask in (llama.next_tokens, llama.tokens, lambda texts: llama.logit_attribution(texts, 5)):
+        for texts in ([TEXT, OTHER], sample_ids(batch=2, length=6)):
+            with pytest.raises(RequestError, match="takes one text, not 2; call it once per text"):
+                ask(texts)
+    assert llama.tokens([TEXT]) == llama.tokens(TEXT)
+
+
+@pytest.mark.parametrize("wrong", [-1, 160])
+def test_token_ids_outside_the_vocabulary_are_refused(llama, wrong):
+    for ask in (llama, llama.next_tokens, llama.patterns, llama.head_outputs):
+        with pytest.raises(RequestError, match=f"token ids go from 0 to 159, not {wrong}"):
+            ask(torch.tensor([1, wrong]))
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
@@ -178,7 +194,7 @@ def test_models_whose_logits_are_no_sum_of_heads_are_refused():
 def test_inside_a_gated_block_the_plain_model_is_not_shown(llama):
     with llama.gates(["L0H1"]):
         for ask in (lambda: llama.patterns(TEXT), lambda: llama.logit_attribution(TEXT, 5)):
-            with pytest.raises(GateError, match="outside the gated block"):
+            with pytest.raises(GateError, match="outside the gates block"):
                 ask()
         assert float(np.abs(llama.head_outputs(TEXT).sel(layer=0, head=1)).max()) == 0
 
@@ -235,6 +251,36 @@ def test_gates_from_names_layers_and_labelled_arrays(llama):
         gates(llama, ["L9"])
 
 
+def test_gates_from_what_pandas_and_numpy_give(llama):
+    def logits_with(values):
+        with gates(llama, values):
+            return llama(TEXT)
+
+    expected = logits_with(["L1H2", "L0H3"])
+    names = pd.Series(["L1H2", "L0H3"])
+    pairs = pd.MultiIndex.from_tuples([(1, 2), (0, 3)], names=["layer", "head"])
+    for same in (
+        names,
+        names.astype("category"),
+        pd.Index(names),
+        names.to_numpy(),
+        np.array(["L1H2", "L0H3"]),
+        pairs,
+        list(pairs),
+        [(np.int64(1), np.int32(2)), Head.parse((np.int64(0), np.int64(3)))],
+        {(np.int64(1), np.int64(2)): 0, "L0H3": 0},
+    ):
+        assert torch.equal(logits_with(same), expected)
+    assert torch.equal(logits_with((np.int64(1), np.int64(2))), logits_with("L1H2"))
+    parts = llama.logit_attribution(TEXT, 5)
+    largest = parts[parts["head"] >= 0].to_series().nlargest(3).index
+    assert torch.equal(logits_with(largest), logits_with(list(largest)))
+    with pytest.raises(HeadatlasError, match="'L1 rest' names no head"):
+        gates(llama, pd.Index(["L1 rest"]))
+    with pytest.raises(GateError, match=r"gates of shape \[2\]"):
+        gates(llama, np.array([0.5, 1]))
+
+
 @pytest.mark.parametrize("positions", [-1, 2, slice(1, 3), slice(-2, None), np.int64(4)])
 def test_the_same_positions_in_all_rows(llama, positions):
     chosen = torch.zeros(5, dtype=torch.bool)
@@ -283,6 +329,42 @@ def test_replacements(llama):
         assert torch.equal(llama(TEXT), expected)
     with pytest.raises(GateError, match="a replacement is"):
         gates(llama, ["L1H2"], replacement=5)
+
+
+def test_a_text_of_one_token_does_not_stand_for_all_positions(llama):
+    for block in (lambda: llama.patch(["L1"], "w4"), lambda: gates(llama, ["L1"], replacement="w4")):
+        with (
+            block(),
+            pytest.raises(GateError, match=r"has 1 positions.*give a replacement with as many tokens"),
+        ):
+            llama("w1 w2 w3")
+        with block():
+            llama("w3")
+    outputs = llama.head_activations(token_ids(llama, "w4"))
+    with gates(llama, ["L1"], replacement=outputs):  # tensors are constants on purpose
+        llama("w1 w2 w3")
+
+
+@pytest.mark.parametrize(("given", "meant"), [("zeros", "zero"), ("Zero", "zero"), ("means", "mean")])
+def test_a_misspelled_replacement_is_no_text(llama, given, meant):
+    with pytest.raises(GateError, match=f"replacement is '{given}'; did you mean '{meant}'"):
+        gates(llama, ["L1H2"], replacement=given)
+
+
+def test_a_constant_replacement_for_each_head(llama):
+    outputs = llama.head_activations(token_ids(llama, OTHER))
+    with gates(llama, ["L1H2", "L0"], replacement={layer: z.mean((0, 1)) for layer, z in outputs.items()}):
+        expected = llama([TEXT, OTHER])
+    mean = llama.head_outputs(OTHER).mean("position")
+    for same in (mean, mean.values, torch.as_tensor(mean.values), mean.transpose("dim", "head", "layer")):
+        with gates(llama, ["L1H2", "L0"], replacement=same):
+            assert torch.allclose(llama([TEXT, OTHER]), expected, atol=1e-5)
+    rows = llama.head_outputs([TEXT, OTHER]).mean("position")
+    with gates(llama, ["L1H2", "L0"], replacement=rows):
+        assert torch.allclose(llama([TEXT, OTHER])[1], expected[1], atol=1e-5)
+    for wrong in (mean.isel(layer=slice(0, 1)), mean.isel(dim=0), mean.values[0], mean.expand_dims("seed")):
+        with pytest.raises(GateError, match="head outputs"):
+            gates(llama, ["L1H2"], replacement=wrong)
 
 
 def test_attribution_in_half_precision():

@@ -52,7 +52,9 @@ def contrast(root):
 
 def relations(root):
     given = [root / "next.csv", "antonym", "country-capital"]
-    return RelationsRequest.of("smollm2", given, k=3, dynamic=True, causal=["country-capital"])
+    return RelationsRequest.of(
+        "smollm2", given, k=3, dynamic=True, causal=["country-capital"], norms="folded"
+    )
 
 
 def validate(root):

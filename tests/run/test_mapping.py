@@ -157,7 +157,7 @@ def test_wrong_requests(model, task, tmp_path):
     with pytest.raises(TaskError, match="fewer than a batch of 400"):
         map_heads(model, str(task), **{**SMALL, "batch": 400})
     without = load_model(build_tiny("llama"), check=False)
-    with pytest.raises(RequestError, match="without a tokeniser"):
+    with pytest.raises(RequestError, match="has no tokenizer; pass tokenizer"):
         map_heads(without, str(task), **SMALL)
 
 
@@ -204,7 +204,7 @@ def test_a_model_is_a_path_or_a_transformers_model(task, tmp_path):
     given = map_heads(tmp_path / "tiny", task, **SMALL).gates("words")
     np.testing.assert_array_equal(given.values, wanted.values)
     assert map_heads(loaded, task, **SMALL).gates("words").shape == wanted.shape
-    with pytest.raises(RequestError, match="without a tokeniser"):
+    with pytest.raises(RequestError, match="has no tokenizer; pass tokenizer"):
         map_heads(hf, task, **SMALL)
 
 

@@ -11,6 +11,7 @@ from headatlas import (
     AtlasError,
     HeadatlasWarning,
     Relation,
+    RelationsRequest,
     RequestError,
     UnknownNameError,
     load_model,
@@ -118,6 +119,26 @@ def test_what_is_there_is_not_made_again(model, made, tmp_path):
     assert [work[0] for work in watch.works] == ["weights"]  # the source is the one chosen before
     assert made[2].notes[0] == watch.notes[0] and "source vectors: " in watch.notes[0]
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_norms(model, tmp_path):
+    asked = {"out": tmp_path / "atlas", "source": "embedding", "dynamic": True}
+    atlas = relate_heads(model, [NEXT], norms="folded", **asked)
+    expected = relation_scores(model, [NEXT], norms="folded", source="embedding")
+    np.testing.assert_array_equal(atlas.relation_scores().values, expected.values)
+    for method in ("relations", "forced"):
+        settings = atlas.runs[method, "next"].settings
+        assert settings["decides"]["norms"] == settings["given"]["norms"] == "folded"
+    assert atlas.runs["relations", "next"].request["norms"] == "folded"
+    assert RelationsRequest.resumed(tmp_path / "atlas").norms == "folded"
+    for relation in (NEXT, TWICE):
+        with pytest.raises(AtlasError, match=r"norms"):
+            relate_heads(model, [relation], resume=True, **asked)
+    with pytest.raises(UnknownNameError, match="did you mean 'folded'"):
+        relate_heads(model, [NEXT], norms="fold")
+    published = relate_heads(model, [NEXT], source="embedding", salient=False).runs["relations", "next"]
+    assert "norms" not in {**published.settings["decides"], **published.settings["given"]}
+    assert "norms" not in published.request
 
 
 def test_other_settings_are_refused(model, made, tmp_path):

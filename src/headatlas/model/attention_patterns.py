@@ -27,7 +27,7 @@ def attention_patterns(
     """What every head looks at: each row over the keys sums to one (less where a model has attention sinks).
     NaN where the model has no head."""
     if is_gated(model.hf):
-        raise GateError("attention patterns are those of the plain model; ask outside the gated block.")
+        raise GateError("attention patterns are those of the plain model; call it outside the gates block.")
     rows, length = ids.shape
     with eager(model.hf), eval_mode(model.hf):
         seen = trace(model.hf, ids)

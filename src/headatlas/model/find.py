@@ -49,7 +49,7 @@ def find_heads(hf: PreTrainedModel) -> Anatomy:
     if not isinstance(hf.get_input_embeddings(), nn.Embedding):
         raise ModelRefusedError("the model does not read one stream of tokens.")
     if is_gated(hf):
-        raise GateError("this model is gated; load it outside the gated block.")
+        raise GateError("this model is gated; load it outside the gates block.")
     with eager(hf):
         clean = trace(hf, random_ids(hf, 1, POSITIONS))
         if clean.logits is None or not torch.isfinite(clean.logits).all():

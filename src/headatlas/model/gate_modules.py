@@ -43,6 +43,8 @@ class _Values:
     last_position = -1
     #: layer -> what a closed gate leaves in place of the heads' outputs
     replacement: Mapping[int, Tensor]
+    #: False if one position of a replacement stands for itself alone, as in a text of one token
+    one_position_for_all = True
     #: tokens that the key/value cache held before this pass; None if no pass has begun
     past: int | None = None
     #: tokens of the pass that began the text: positions from the end count from there
@@ -59,8 +61,10 @@ class _Values:
         tensor: Tensor | None,
         positions: Positions = None,
         replacement: Mapping[int, Tensor] | None = None,
+        one_position_for_all: bool = True,
     ) -> None:
         self._known = None
+        self.one_position_for_all = one_position_for_all
         self.positions, self.replacement = positions, replacement or {}
         self.past, self.cached, self.text_length = None, False, 0
         one_each = isinstance(positions, Tensor) and positions.ndim == 1 and len(positions) > 0
@@ -211,17 +215,18 @@ class _Gated(nn.Module):
     def _stand_in(
         self, instead: Float[Tensor, " channel"] | Float[Tensor, "row position channel"], z: Tensor
     ) -> Float[Tensor, " channel"] | Float[Tensor, "row new_position channel"]:
-        """What stands in for the tokens of this pass; 1 row or 1 position stands for all."""
+        """What stands in for the tokens of this pass; 1 row stands for all, and so does 1 position unless it
+        is that of a text."""
         if instead.ndim == 1:
             return instead
         rows, positions = instead.shape[:2]
-        if positions > 1:
+        if positions > 1 or not self.values.one_position_for_all:
             past = self._past()
             exceeds = z.ndim != 3 or past + z.shape[1] > positions
             if exceeds or (not self.values.cached and z.shape[1] != positions):
                 raise GateError(
                     f"the replacement in layer {self.layer} has {positions} positions, but this pass has "
-                    f"positions {past} to {past + z.shape[-2] - 1}."
+                    f"positions {past} to {past + z.shape[-2] - 1}; give a replacement with as many tokens."
                 )
             instead = instead[:, past : past + z.shape[1]]
         if rows not in (1, z.shape[0]):
@@ -340,20 +345,30 @@ class Gating:
         return Gating, self._made_of
 
     def __call__(
-        self, values: Any, positions: Any = None, replacement: Any = None
+        self,
+        values: Any,
+        positions: Any = None,
+        replacement: Any = None,
+        *,
+        one_position_for_all: bool = True,
     ) -> AbstractContextManager[None]:
         return self._block(
             self._checked(values),
             None if positions is None else self._checked_positions(positions),
             {} if replacement is None else self._checked_stand_ins(replacement),
+            one_position_for_all,
         )
 
     @contextmanager
     def _block(
-        self, tensor: Tensor, positions: Positions, replacement: Mapping[int, Tensor]
+        self,
+        tensor: Tensor,
+        positions: Positions,
+        replacement: Mapping[int, Tensor],
+        one_position_for_all: bool = True,
     ) -> Iterator[None]:
         self._require_ungated()
-        self._values.set(tensor, positions, replacement)
+        self._values.set(tensor, positions, replacement, one_position_for_all)
         needs_past = positions is not None or any(output.ndim == 3 for output in replacement.values())
         hooks = self._watch_cache() if needs_past else []
         try:

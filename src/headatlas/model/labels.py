@@ -13,7 +13,7 @@ from headatlas.core import Head, RequestError, UnknownNameError, require_whole
 from headatlas.model.attention_patterns import attention_patterns
 from headatlas.model.linear import exact
 from headatlas.model.logit_attribution import contributions
-from headatlas.model.texts import Text, one_token, token_ids, token_texts
+from headatlas.model.texts import Text, one_row, one_token, token_ids, token_texts
 
 if TYPE_CHECKING:
     from headatlas.model.model import Model
@@ -25,7 +25,7 @@ NORMS = ("published", "folded")
 
 
 def next_tokens(model: Model, text: Text, k: int) -> pd.DataFrame:
-    probabilities = model(text)[0, -1].double().softmax(0).cpu()
+    probabilities = model(one_row(model, text))[0, -1].double().softmax(0).cpu()
     best = probabilities.topk(require_whole("k", k, 1, len(probabilities)))
     return pd.DataFrame({"token": token_texts(model, best.indices), "probability": best.values.numpy()})
 
@@ -73,9 +73,7 @@ def _with_tokens(
 def logit_attribution(
     model: Model, text: Text, target: str | int, foil: str | int | None, position: int
 ) -> xr.DataArray:
-    ids = token_ids(model, text)
-    if len(ids) != 1:
-        raise RequestError(f"logits are attributed in one text at a time, not {len(ids)}.")
+    ids = one_row(model, text)
     length = ids.shape[1]
     if not -length <= position < length:
         raise RequestError(f"position is {position}; the text has {length} tokens.")

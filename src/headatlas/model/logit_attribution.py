@@ -65,7 +65,7 @@ def contributions(
 ) -> Contributions:
     """The contributions to the logit of `target` (minus that of `foil`) at a position of one text."""
     if is_gated(model.hf):
-        raise GateError("logit attribution is that of the plain model; ask outside the gated block.")
+        raise GateError("logit attribution is that of the plain model; call it outside the gates block.")
     with eval_mode(model.hf):
         seen = trace(model.hf, ids[None])
     readout = _Readout.of(model, seen, position, target, foil)

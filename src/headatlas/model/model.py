@@ -34,7 +34,7 @@ from headatlas.model.probe import eager, input_device
 from headatlas.model.proof import SelfCheck
 from headatlas.model.readout import Readout
 from headatlas.model.source_vectors import Sources
-from headatlas.model.texts import Text, token_ids, token_texts
+from headatlas.model.texts import Text, one_row, token_ids, token_texts
 from headatlas.model.weights import ValueOutput, output_slice, read_head, value_slice
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Model:
     def first_tokens(self) -> tuple[tuple[int, ...], str]:
         """(ids of the tokens that go before every text, usually one or none; how that is known)."""
         if self.tokenizer is None:
-            raise RequestError(f"{self.spec.name} was loaded without a tokeniser; give load_model one.")
+            raise RequestError(f"{self.spec.name} has no tokenizer; pass tokenizer=… to load_model.")
         if self._first_tokens is None or self._first_tokens[0] is not self.tokenizer:
             with eval_mode(self.hf):
                 self._first_tokens = self.tokenizer, first_tokens(self.hf, self.tokenizer)
@@ -147,7 +147,9 @@ class Model:
     ) -> AbstractContextManager[None]:
         """See `headatlas.gates`."""
         values = gate_tensor(self.spec, values)
-        return self._gating(values, positions, replacement_outputs(self, replacement))
+        outputs = replacement_outputs(self, replacement)
+        is_text = isinstance(replacement, str)
+        return self._gating(values, positions, outputs, one_position_for_all=not is_text)
 
     def patch(self, heads: Any, from_text: Text, positions: Any = None) -> AbstractContextManager[None]:
         """Inside the block the outputs of `heads` are those that they have in `from_text`, a text of as many
@@ -157,7 +159,8 @@ class Model:
         ...     model.next_tokens("The capital of France is")
         """
         outputs = self.head_activations(token_ids(self, from_text))
-        return self._gating(gate_tensor(self.spec, heads), positions, outputs)
+        gates_of_heads = gate_tensor(self.spec, heads)
+        return self._gating(gates_of_heads, positions, outputs, one_position_for_all=False)
 
     def __call__(self, text: Text) -> Float[Tensor, "row position vocabulary"]:
         """The logits of texts of equal length in tokens, or of token ids. Texts get the first tokens that the
@@ -168,7 +171,7 @@ class Model:
 
     def tokens(self, text: Text) -> list[str]:
         """The tokens of a text as the model reads it, the first tokens that it wants included."""
-        return token_texts(self, token_ids(self, text)[0])
+        return token_texts(self, one_row(self, text)[0])
 
     def next_tokens(self, text: Text, k: int = 10) -> pd.DataFrame:
         """The `k` most probable next tokens of a text: columns `token` and `probability`."""
@@ -311,9 +314,7 @@ class Model:
             raise RequestError(f"no source vectors of kind {kind!r}; there are {' and '.join(SOURCES)}.")
         ids = self._token_ids(tokens)
         if is_gated(self.hf):
-            raise GateError(
-                "source vectors are those of the plain model; ask for them outside the gated block."
-            )
+            raise GateError("source vectors are those of the plain model; call it outside the gates block.")
         if not len(ids):
             return torch.empty(0, self.spec.hidden, dtype=self.hf.dtype, device=self.device)
         with eval_mode(self.hf):
@@ -353,7 +354,8 @@ def gates(
     - [layer, head] for all rows, or [row, layer, head] with one gate set per row of the batch: a tensor
       (gradients flow into it), an array, nested lists, or a labelled array such as
       `atlas.gates(task).sel(fit="retain").mean("seed")`;
-    - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer;
+    - heads to switch off: `["L5H3", (7, 0), "L9"]`, where "L9" is a whole layer, or an array, Index or Series
+      of such names;
     - a mapping from heads or layers to values, all others being one: `{"L5H3": 0.5}`.
 
     A tensor is read at each forward pass, so an optimizer may step inside the block.
@@ -369,8 +371,9 @@ def gates(
 
     `replacement` is what a closed gate leaves in place of a head's output: "zero", "mean" (the head's mean
     output in a built-in English text), a text as long in tokens as those that the model reads, what
-    `Model.head_outputs` gives, or a mapping from layers to tensors [channel] or [row, position, channel] with
-    the heads of the layer side by side. A gate between 0 and 1 mixes the two.
+    `Model.head_outputs` gives, its mean over positions or another array [layer, head, dim], or a mapping from
+    layers to tensors [channel] or [row, position, channel] with the heads of the layer side by side. A gate
+    between 0 and 1 mixes the two.
 
     Values are rounded to the dtype of the model; those in double precision keep single precision.
 

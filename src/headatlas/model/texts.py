@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,7 +14,7 @@ from headatlas.core import RequestError
 if TYPE_CHECKING:
     from headatlas.model.model import Model
 
-__all__ = ["Text", "one_token", "token_ids", "token_texts"]
+__all__ = ["Text", "one_row", "one_token", "token_ids", "token_texts"]
 
 #: one text, several texts of equal length in tokens, or token ids [row, position]
 Text = str | Sequence[str] | Tensor
@@ -25,9 +25,14 @@ def token_ids(model: Model, text: Text) -> Int[Tensor, "row position"]:
     if isinstance(text, Tensor):
         ids = text if text.ndim == 2 else text[None]
         if ids.ndim != 2 or ids.is_floating_point() or ids.dtype == torch.bool or not ids.numel():
-            raise RequestError(f"token ids are whole numbers [row, position], not {list(text.shape)}.")
+            raise RequestError(
+                f"token ids are whole numbers [row, position], not {text.dtype} of shape {list(text.shape)}."
+            )
+        wrong = ids[(ids < 0) | (ids >= model.spec.vocabulary)]
+        if len(wrong):
+            raise RequestError(f"token ids go from 0 to {model.spec.vocabulary - 1}, not {int(wrong[0])}.")
         return ids.to(model.device)
-    texts = [text] if isinstance(text, str) else list(text)
+    texts = [text] if isinstance(text, str) or not isinstance(text, Iterable) else list(text)
     if not texts or not all(isinstance(one, str) and one for one in texts):
         raise RequestError(f"a text is a string with at least one character, not {text!r:.60}.")
     first, _ = model.first_tokens()
@@ -35,10 +40,18 @@ def token_ids(model: Model, text: Text) -> Int[Tensor, "row position"]:
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1:
         raise RequestError(
-            f"the texts have {lengths[0]} to {lengths[-1]} tokens; give texts of equal length, or one at a "
-            "time."
+            f"the texts have {lengths[0]} to {lengths[-1]} tokens; give texts with the same number of "
+            "tokens, or call once per text."
         )
     return torch.tensor(rows, device=model.device)
+
+
+def one_row(model: Model, text: Text) -> Int[Tensor, "1 position"]:
+    """The token ids of one text; several texts are refused."""
+    ids = token_ids(model, text)
+    if len(ids) != 1:
+        raise RequestError(f"this takes one text, not {len(ids)}; call it once per text.")
+    return ids
 
 
 def token_texts(model: Model, ids: Any) -> list[str]:

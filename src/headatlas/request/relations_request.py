@@ -21,10 +21,12 @@ from headatlas.task import (
     load_relation,
 )
 
-__all__ = ["DYNAMIC", "SOURCES", "RelationsRequest"]
+__all__ = ["DYNAMIC", "NORMS", "SOURCES", "RelationsRequest"]
 
 #: what stands for a source token: the output of the first MLP or the embedding; "auto" chooses one
 SOURCES = ("auto", "first_mlp", "embedding")
+#: what is done with the final norm: ignored, as MAPS does, or its weights multiplied in
+NORMS = ("published", "folded")
 #: methods that score relations in texts
 DYNAMIC = ("attending", "forced")
 #: relations in one step
@@ -47,6 +49,7 @@ class RelationsRequest:
     dynamic: bool = False
     causal: tuple[str, ...] = ()
     min_pairs: int = LEAST_PAIRS
+    norms: str = "published"
 
     @classmethod
     def of(
@@ -60,12 +63,15 @@ class RelationsRequest:
         dynamic: bool = False,
         causal: Sequence[str] = (),
         min_pairs: int = LEAST_PAIRS,
+        norms: str = "published",
         load: Mapping[str, Any] | None = None,
     ) -> RelationsRequest:
         """All built-in relations if none is given. A model given by name keeps the dtype of its weights."""
         chosen = tuple(distinct_relations(relations))
         if source not in SOURCES:
             raise UnknownNameError("source", source, SOURCES)
+        if norms not in NORMS:
+            raise UnknownNameError("norms", norms, NORMS)
         if k is not None:
             k = require_whole("k", k, 1, 1_000_000)  # what the vocabulary allows shows when it is loaded
         names = [relation.name for relation in chosen]
@@ -74,7 +80,7 @@ class RelationsRequest:
                 raise UnknownNameError("relation among those that are scored", name, names)
         ref = model_ref(model, **{"dtype": "auto", **(load or {})})
         min_pairs = require_whole("min_pairs", min_pairs, 1, 1_000_000)
-        return cls(ref, chosen, k, source, salient, dynamic, tuple(causal), min_pairs)
+        return cls(ref, chosen, k, source, salient, dynamic, tuple(causal), min_pairs, norms)
 
     @classmethod
     def resumed(
@@ -85,8 +91,8 @@ class RelationsRequest:
         load: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> RelationsRequest:
-        """Continue an atlas with its model, its dtype and its `k`: without `relations` all built-in ones and
-        those of the atlas."""
+        """Continue an atlas with its model, its dtype, its `k` and its `norms`: without `relations`
+        all built-in ones and those of the atlas."""
         atlas = open_atlas(folder)
         runs = [run for (method, _), run in atlas.runs.items() if method == "relations"]
         if relations is None:
@@ -100,6 +106,9 @@ class RelationsRequest:
         least = {run.request.get("min_pairs", LEAST_PAIRS) for run in runs}
         if len(least) == 1:
             options.setdefault("min_pairs", least.pop())
+        norms = {run.request.get("norms", "published") for run in runs}
+        if len(norms) == 1:
+            options.setdefault("norms", norms.pop())
         dtypes = {str(run.decides.get("dtype", "auto")) for run in runs}
         dtype = dtypes.pop() if len(dtypes) == 1 else "auto"
         request = cls.of(None, relations, **options)
@@ -138,12 +147,14 @@ class RelationsRequest:
             "dynamic": self.dynamic,
             "causal": list(self.causal),
             **({} if self.min_pairs == LEAST_PAIRS else {"min_pairs": self.min_pairs}),
+            **({} if self.norms == "published" else {"norms": self.norms}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RelationsRequest:
         options = {name: data[name] for name in ("k", "source", "salient", "dynamic", "causal")}
         options["min_pairs"] = data.get("min_pairs", LEAST_PAIRS)
+        options["norms"] = data.get("norms", "published")
         request = cls.of(None, [_from_json(relation) for relation in data["relations"]], **options)
         return replace(request, model=ModelRef.from_json(data["model"]))
 

@@ -155,6 +155,7 @@ def relate_heads(
     dynamic: bool = False,
     causal: Sequence[str] = (),
     min_pairs: int = LEAST_PAIRS,
+    norms: str = "published",
     tokenizer: Any = None,
     progress: bool | Progress = True,
     executor: Executor | None = None,
@@ -166,17 +167,17 @@ def relate_heads(
 ) -> Atlas:
     """Score relations (all built-in ones if none is given) on all heads and open the atlas.
 
-    `relations`, `source` and `min_pairs` as in `relation_scores`, `k` for all relations; `tokenizer` is that
-    of a transformers model. `salient` adds the tokens that each head amplifies, `dynamic` the scores in texts
-    (at most 100 pairs of a relation in three texts), `causal` the named relations with their top heads
-    switched off. With `out` all of it is kept in that folder, next to what is there, which is not made again.
-    A name is loaded in the dtype of its weights. `resume`, `progress`, `executor`, `dtype` and the like as in
-    `map_heads`.
+    `relations`, `source`, `norms` and `min_pairs` as in `relation_scores`, `k` for all relations; `tokenizer`
+    is that of a transformers model. `salient` adds the tokens that each head amplifies, `dynamic` the scores
+    in texts (at most 100 pairs of a relation in three texts), `causal` the named relations with their top
+    heads switched off. With `out` all of it is kept in that folder, next to what is there, which is not made
+    again. A name is loaded in the dtype of its weights. `resume`, `progress`, `executor`, `dtype` and the
+    like as in `map_heads`.
     """
     load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
     request = RelationsRequest.of(
         model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal,
-        min_pairs=min_pairs, load=load,
+        min_pairs=min_pairs, norms=norms, load=load,
     )  # fmt: skip
     atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
     if unmeasured := _unmeasured(atlas, request):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from headatlas.method.relation.in_text import TEMPLATES
 from headatlas.method.relation.salient import salient_operations
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for
 from headatlas.method.relation.scores import scored_pairs, scores_from_weights, scores_in_texts
-from headatlas.method.relation.source_choice import SourceChoice, choose_source
+from headatlas.method.relation.source_choice import ProgressCallback, SourceChoice, choose_source
 from headatlas.model import Model
 from headatlas.request.plan import Step
 from headatlas.request.relations_request import DYNAMIC, RelationsRequest
@@ -48,7 +48,7 @@ class RelationsJob:
     @cached_property
     def writer(self) -> Writer:
         """Made when it is first needed: it holds the vocabulary anew."""
-        return Writer(self.model)
+        return Writer(self.model, self.request.norms)
 
     def _heads_done(self, what: str, done: int, total: int) -> None:
         self.progress(Update(what, done, total))
@@ -58,16 +58,23 @@ class RelationsJob:
         if request.source == "auto":
             self.choice = self._automatic_choice(store)
         _require_one_source(store, self.choice.source)
+        _require_one_norms(store, request.norms)
         store.add(*(self._run_of("relations", relation, self.choice.source) for relation in self.ready))
-        _keep_choice(store, _choice_note(model, self.choice))
+        _keep_choice(store, _choice_note(model, self.choice, request.norms))
         salient = store.read_note("salient")
-        if salient is not None and not _is_of(salient, _salient_decides(model, self.choice.source)):
+        if salient is not None and not _is_of(
+            salient, _salient_decides(model, self.choice.source, request.norms)
+        ):
             store.drop_note("salient")
 
     def _automatic_choice(self, store: Store) -> SourceChoice:
         """The same in the whole atlas, and looked for once."""
         note = store.read_note("source")
-        if note is not None and _is_of(note, _source_decides(self.model)) and note[1]["agreement"]:
+        if (
+            note is not None
+            and _is_of(note, _source_decides(self.model, self.request.norms))
+            and note[1]["agreement"]
+        ):
             return SourceChoice(note[1]["source"], note[1]["because"], note[1]["agreement"])
         return choose_source(self.writer, self.ready, self.request.k, self._heads_done)
 
@@ -106,7 +113,7 @@ class RelationsJob:
         missing = {run.task for run in runs if store.read(ScoreMap, run) is None}
         wanted = [relation for relation in able if relation in chosen and relation.name in missing]
         if wanted:
-            by_method = scores_in_texts(self.writer, wanted, self.request.k, told=self._heads_done)
+            by_method = scores_in_texts(self.writer, wanted, self.request.k, progress=self._heads_done)
             for method, scores in by_method.items():
                 for relation in wanted:
                     _write(store, method, scores.sel(relation=relation.name), {"kind": "dynamic"})
@@ -118,7 +125,11 @@ class RelationsJob:
         known = {check["relation"]: check for check in atlas.causal_checks()}
         made_from = {relation.name: atlas.run(relation.name, "relations").identity for relation in self.ready}
         for asked in self.ready:
-            decides = {**_source_decides(self.model), "relations": made_from, "asked": asked.name}
+            decides = {
+                **_source_decides(self.model, self.request.norms),
+                "relations": made_from,
+                "asked": asked.name,
+            }
             if asked.name not in self.request.causal:
                 continue
             if known.get(asked.name, {}).get("identity") == identity_of(decides):
@@ -154,6 +165,7 @@ class RelationsJob:
             "category": about.category,
             **({"source": source} if static else _in_texts(self.model)),
             **_pair_decides(relation),
+            **_norms_decide(self.request.norms),
         }
         facts = {
             "category": about.category,
@@ -162,7 +174,11 @@ class RelationsJob:
             "listed": len(about.pairs),
         }
         decides = json.loads(json.dumps(decides))  # as it will be read again
-        given = {"k": k, "source": self.request.source if method == "relations" else ""}
+        given = {
+            "k": k,
+            "source": self.request.source if method == "relations" else "",
+            **_norms_decide(self.request.norms),
+        }
         settings = {"given": given, "resolved": {"k": k, "source": source}, "decides": decides}
         request = replace(self.request, relations=(about,), causal=()).to_json()
         return Run(
@@ -207,6 +223,11 @@ def _pair_decides(relation: RelationTokens) -> dict[str, int]:
     return {} if ways[0] == ways[1] else {"min_pairs": relation.min_pairs}
 
 
+def _norms_decide(norms: str) -> dict[str, str]:
+    """The treatment of the final norm, where it is not the published one."""
+    return {} if norms == "published" else {"norms": norms}
+
+
 def _basis(model: Model) -> dict[str, Any]:
     """What all numbers about a model depend on."""
     return {"algorithm": _ALGORITHM, "weights": model.weights_identity, "dtype": model.spec.dtype}
@@ -223,13 +244,13 @@ def _is_of(note: tuple[Any, Mapping[str, Any]] | None, decides: Mapping[str, Any
     return note is not None and note[1].get("identity") == identity_of(decides)
 
 
-def _source_decides(model: Model) -> dict[str, Any]:
-    return {**_basis(model), **_in_texts(model)}
+def _source_decides(model: Model, norms: str) -> dict[str, Any]:
+    return {**_basis(model), **_in_texts(model), **_norms_decide(norms)}
 
 
-def _choice_note(model: Model, choice: SourceChoice) -> dict[str, Any]:
+def _choice_note(model: Model, choice: SourceChoice, norms: str) -> dict[str, Any]:
     said = {"source": choice.source, "because": choice.because, "agreement": dict(choice.agreement)}
-    return {**said, "identity": identity_of(_source_decides(model))}
+    return {**said, "identity": identity_of(_source_decides(model, norms))}
 
 
 def _keep_choice(store: Store, said: Mapping[str, Any]) -> None:
@@ -253,20 +274,36 @@ def _require_one_source(store: Store, source: str) -> None:
             )
 
 
+def _require_one_norms(store: Store, norms: str) -> None:
+    """Scores with and without the final norm in one atlas could not be compared."""
+    for run in store.runs.values():
+        other = run.decides.get("norms", "published")
+        if (
+            run.method in ("relations", *DYNAMIC)
+            and other != norms
+            and "imported" not in run.decides
+            and store.read(ScoreMap, run) is not None
+        ):
+            raise AtlasError(
+                f"{store.root} has scores with norms={other!r}, and these would be with norms={norms!r}; "
+                f"choose another out=…, or norms={other!r}."
+            )
+
+
 def _score(
     writer: Writer,
     store: Store,
     relations: Sequence[RelationTokens],
     k: int | None,
     choice: SourceChoice,
-    told: Callable[[str, int, int], None],
+    progress: ProgressCallback,
 ) -> None:
     agreement = {f"agreement_{name}": value for name, value in choice.agreement.items() if value is not None}
     for measurable in (True, False):  # kept as soon as they are there
         some = [one for one in relations if one.measurable is measurable]
         facts = {"source": choice.source, "source_because": choice.because, **agreement} if measurable else {}
         if some:
-            scores = scores_from_weights(writer, some, k, choice.source, told)
+            scores = scores_from_weights(writer, some, k, choice.source, progress)
             for one in some:
                 left_out = one.left_out(scored_pairs(one))
                 _write(store, "relations", scores.sel(relation=one.name), {**facts, "left_out": left_out})
@@ -284,22 +321,26 @@ def _write(store: Store, method: str, scores: xr.DataArray, facts: Mapping[str, 
     store.write(ScoreMap(method, name, run.identity, values, {**along, **facts}))
 
 
-def _note_salient(writer: Writer, store: Store, source: str, told: Callable[[str, int, int], None]) -> None:
+def _note_salient(writer: Writer, store: Store, source: str, progress: ProgressCallback) -> None:
     model = writer.model
     done = 0
 
     def step(number: int) -> None:
         nonlocal done
         done += number
-        told("salient tokens", done, len(model.spec))
+        progress("salient tokens", done, len(model.spec))
 
     found = salient_operations(writer, source, step)
     different = np.unique(np.concatenate([found.tokens.ravel(), found.mapped.ravel()]))
     texts = {str(token): model.tokenizer.decode([int(token)]) for token in different if token >= 0}
     arrays = {"tokens": found.tokens, "strength": found.strength, "mapped": found.mapped}
-    about = {"source": source, "texts": texts, "identity": identity_of(_salient_decides(model, source))}
+    about = {
+        "source": source,
+        "texts": texts,
+        "identity": identity_of(_salient_decides(model, source, writer.norms)),
+    }
     store.write_note("salient", arrays, about)
 
 
-def _salient_decides(model: Model, source: str) -> dict[str, Any]:
-    return {**_basis(model), "source": source}
+def _salient_decides(model: Model, source: str, norms: str) -> dict[str, Any]:
+    return {**_basis(model), "source": source, **_norms_decide(norms)}

@@ -216,7 +216,7 @@ def _require_same_model(atlas: Atlas, model: Model) -> None:
             "weights that cannot be read; give the one that was mapped."
         )
     if model.tokenizer is None:
-        raise RequestError(f"{model.spec.name} was loaded without a tokeniser; a checkpoint needs one.")
+        raise RequestError(f"{model.spec.name} has no tokenizer; pass tokenizer=… to load_model.")
 
 
 def _random_ids(model: Model) -> torch.Tensor:

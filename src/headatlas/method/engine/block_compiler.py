@@ -44,13 +44,13 @@ class BlockCompiler:
             blocks = []
         options = {"dynamic": True, **options}
         self._forwards = [(block, torch.compile(block.forward, **options)) for block in blocks]
-        self.each_nll = torch.compile(token_nll, **options) if blocks else token_nll
+        self.token_loss = torch.compile(token_nll, **options) if blocks else token_nll
 
     def __bool__(self) -> bool:
         return bool(self._forwards)
 
     def give_up(self) -> None:
-        self._forwards, self.each_nll = [], token_nll
+        self._forwards, self.token_loss = [], token_nll
 
     @contextmanager
     def __call__(self) -> Iterator[None]:

@@ -167,8 +167,8 @@ def row_effects(
     keeps_stream = can_keep_stream(model)
     ones = torch.ones(model.spec.shape)
 
-    def measure(batch: Pass, known: Tensor | None, what: str) -> np.ndarray:
-        losses = row_loss(model, batch, reference=known).cpu()
+    def measure(batch: Pass, reference: Tensor | None, what: str) -> np.ndarray:
+        losses = row_loss(model, batch, reference=reference).cpu()
         require_finite(model, losses, what)
         return losses.numpy()
 
@@ -178,10 +178,10 @@ def row_effects(
         done, total = 0, len(batches) * len(model.spec)
         for batch in batches:
             members = left[batch.members]
-            known = (
+            reference_logits = (
                 row_loss.reference(model, batch) if reference is None else reference(batch, members.tolist())
             )
-            plain[members] = measure(batch, known, "losses")
+            plain[members] = measure(batch, reference_logits, "losses")
             change = changes(batch, members.tolist())
             stream = KeptStream(model) if keeps_stream else None
             for head in model.spec:
@@ -189,12 +189,14 @@ def row_effects(
                     with model.gates(ones):
                         stream.move_to(head.layer, partial(row_nll, model, batch))
                 with change(head), nullcontext() if stream is None else stream.skipped():
-                    changed[members, head.layer, head.head] = measure(batch, known, f"losses without {head}")
+                    changed[members, head.layer, head.head] = measure(
+                        batch, reference_logits, f"losses without {head}"
+                    )
                 done += 1
                 if progress is not None:
                     progress(done, total)
             with change(None):
-                together[members] = measure(batch, known, "losses with all heads replaced")
+                together[members] = measure(batch, reference_logits, "losses with all heads replaced")
             is_done[members] = True
 
     with_room(int(table.lengths.max()), forward_budget(model), work)

@@ -78,12 +78,12 @@ def row_nll(
     model: Model,
     batch: Pass,
     logits: Float[Tensor, "target token"] | None = None,
-    each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
+    token_loss: Callable[[Tensor, Tensor], Tensor] = token_nll,
 ) -> Float[Tensor, " row"]:
     """The mean negative log-likelihood of each row's target tokens."""
     if logits is None:
         logits = model.logits_at(batch.ids, batch.rows, batch.positions)
-    each = each_nll(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
+    each = token_loss(logits, batch.targets.to(logits.device)) * batch.weights.to(logits.device)
     return by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
 

@@ -80,15 +80,15 @@ class RowLoss:
         logits: Float[Tensor, "target token"] | None = None,
         *,
         reference: Float[Tensor, "target token"] | None = None,
-        each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll,
+        token_loss: Callable[[Tensor, Tensor], Tensor] = token_nll,
     ) -> Float[Tensor, " row"]:
         """The loss of each row; rows that only fill up a pass get zero."""
         if self.is_nll:
-            return row_nll(model, batch, logits, each_nll)
+            return row_nll(model, batch, logits, token_loss)
         if logits is None:
             logits = model.logits_at(batch.ids, batch.rows, batch.positions)
         if callable(self.metric):
-            return self._own(self.metric, batch, logits)
+            return self._custom_loss(self.metric, batch, logits)
         if self.metric == "logit_diff":
             return _minus_logit_difference(batch, logits)
         each = _kl(logits.detach() if reference is None else reference, logits)
@@ -96,13 +96,13 @@ class RowLoss:
         return by_row(each, batch).sum(1) / batch.counts.to(each.device)
 
     def trial(
-        self, model: Model, batch: Pass, each_nll: Callable[[Tensor, Tensor], Tensor] = token_nll
+        self, model: Model, batch: Pass, token_loss: Callable[[Tensor, Tensor], Tensor] = token_nll
     ) -> Float[Tensor, " row"]:
         """A loss that needs as much memory as the real one. Where a reference is needed, the logits of the
         pass stand for it."""
-        return self(model, batch, each_nll=each_nll)
+        return self(model, batch, token_loss=token_loss)
 
-    def _own(
+    def _custom_loss(
         self, function: Callable[[Tensor, MetricBatch], Tensor], batch: Pass, logits: Tensor
     ) -> Float[Tensor, " row"]:
         device, size = logits.device, len(batch.members)

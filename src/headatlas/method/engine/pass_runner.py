@@ -82,7 +82,7 @@ class PassRunner:
                     lambda: token_budget(
                         model,
                         rows,
-                        partial(self.row_loss.trial, model, each_nll=self.compiler.each_nll),
+                        partial(self.row_loss.trial, model, token_loss=self.compiler.token_loss),
                         self._gated,
                     )
                 )
@@ -168,7 +168,7 @@ class PassRunner:
         reference = self.row_loss.reference(self.model, group)
         with self._gated(gates):
             rows_lost = self.row_loss(
-                self.model, group, reference=reference, each_nll=self.compiler.each_nll
+                self.model, group, reference=reference, token_loss=self.compiler.token_loss
             ).to(leaf.device)
             loss = self.objective.loss(rows_lost.unflatten(0, (-1, width))) / self.objective.batch
             owned_units = owned[::width]

@@ -50,7 +50,7 @@ def relations_for(
             f"{model!r:.60} is not a Model; give what load_model returns, or use relate_heads."
         )
     if model.tokenizer is None:
-        raise RequestError(f"{model.spec.name} was loaded without a tokenizer; give one (tokenizer=).")
+        raise RequestError(f"{model.spec.name} has no tokenizer; pass tokenizer=… to load_model.")
     return [relation_tokens(one, model.tokenizer, min_pairs) for one in distinct_relations(relations)]
 
 

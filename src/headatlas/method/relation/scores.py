@@ -22,7 +22,12 @@ from headatlas.core import (
 from headatlas.core.lazy import xr
 from headatlas.method.relation.in_text import TEMPLATES, text_scores
 from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sampled, static_scores
-from headatlas.method.relation.source_choice import SourceChoice, Told, choose_source, tell_heads
+from headatlas.method.relation.source_choice import (
+    ProgressCallback,
+    SourceChoice,
+    choose_source,
+    head_counter,
+)
 from headatlas.model import SOURCES, Model, as_model
 from headatlas.model.idle_model import borrowed_model
 from headatlas.task import LEAST_PAIRS, PairTokens, Relations, RelationTokens
@@ -90,7 +95,7 @@ def relation_scores(
         options["trust_remote_code"] = True
     with _loaded(model, tokenizer, options) as loaded, progress_of(progress) as report:
 
-        def told(what: str, done: int, total: int) -> None:
+        def report_heads(what: str, done: int, total: int) -> None:
             report(Update(what, done, total))
 
         chosen = relations_for(loaded, relations, least)
@@ -98,7 +103,7 @@ def relation_scores(
         if unmeasured := [relation.why_unmeasured for relation in chosen if not relation.has_enough]:
             warn_user(" ".join(unmeasured))
         with loaded.measuring():
-            scores = scores_from_weights(Writer(loaded, norms), chosen, k, source, told)
+            scores = scores_from_weights(Writer(loaded, norms), chosen, k, source, report_heads)
     return scores.assign_attrs(norms=norms)
 
 
@@ -116,7 +121,7 @@ def scores_from_weights(
     found: Sequence[RelationTokens],
     k: int | Mapping[str, int] | None = None,
     source: str = "auto",
-    told: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> xr.DataArray:
     """`relation_scores` where relations are in tokens and the vocabulary is made ready."""
     model = writer.model
@@ -131,10 +136,10 @@ def scores_from_weights(
         some = [found[place] for place in static]
         chosen = [limits[place] for place in static]
         if source == "auto":
-            choice = choose_source(writer, some, k, told)
+            choice = choose_source(writer, some, k, progress)
         single = [scored_pairs(one) for one in some]
         values[static] = static_scores(
-            writer, single, chosen, choice.source, tell_heads(told, "weights", model)
+            writer, single, chosen, choice.source, head_counter(progress, "weights", model)
         )
         for place, own in zip(static, single, strict=True):
             pairs[place] = len(own)
@@ -142,7 +147,7 @@ def scores_from_weights(
     if several:
         texts = [scored_pairs(found[place]) for place in several]
         chosen = [limits[place] for place in several]
-        report = tell_heads(told, "multi-token relations", model)
+        report = head_counter(progress, "multi-token relations", model)
         values[several] = text_scores(writer, texts, chosen, TEMPLATES[:1], ["forced"], report)["forced"]
         for place, own in zip(several, texts, strict=True):
             pairs[place] = len(own)
@@ -170,7 +175,7 @@ def scores_in_texts(
     k: int | Mapping[str, int] | None = None,
     most: int = _DYNAMIC_SAMPLE,
     templates: Sequence[str] = TEMPLATES,
-    told: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, xr.DataArray]:
     """ "attending" and "forced" -> [relation, direction, layer, head]: what the heads do in texts.
 
@@ -180,7 +185,7 @@ def scores_in_texts(
     found = [one for one in relations if one.has_enough]
     limits = [choose_k(one, model.spec.vocabulary, k) for one in found]
     texts = [sampled(one.single if one.measurable else one.in_text, most) for one in found]
-    report = tell_heads(told, "texts", model, 2 * len(templates))
+    report = head_counter(progress, "texts", model, 2 * len(templates))
     scores = text_scores(writer, texts, limits, templates, progress=report)
     return {
         kind: _labelled(model, found, values).assign_coords(

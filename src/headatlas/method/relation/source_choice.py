@@ -13,18 +13,18 @@ from headatlas.method.relation.scorer import Writer, choose_k, relations_for, sa
 from headatlas.model import SOURCES, Model
 from headatlas.task import RelationTokens
 
-__all__ = ["SourceChoice", "Told", "choose_source", "tell_heads"]
+__all__ = ["ProgressCallback", "SourceChoice", "choose_source", "head_counter"]
 
 #: pairs of a relation that the choice is made with
 _SAMPLE = 16
 #: agreement with texts below which a source is not believed, and by how much the better one is to be better
 _LEAST_AGREEMENT, _CLEARLY = 0.05, 0.02
 
-#: the key of the choice in `Model.remembered`
+#: the key of the choice in `Model.remembered`, with the norms of the scores
 _CHOICE = "source choice"
 
-Told = Callable[[str, int, int], None]
-"""Told (what is being done, heads done, heads in all)."""
+ProgressCallback = Callable[[str, int, int], None]
+"""Takes (what is being done, heads done, heads in all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def choose_source(
     writer: Writer,
     relations: Sequence[RelationTokens] = (),
     k: int | Mapping[str, int] | None = None,
-    told: Told | None = None,
+    progress: ProgressCallback | None = None,
 ) -> SourceChoice:
     """The source whose static scores agree best with the forced ones, over heads and relations.
 
@@ -51,33 +51,35 @@ def choose_source(
     to nothing everywhere do not agree with strong ones, whatever their pattern. Where texts hardly tell
     the two apart the published source is taken.
 
-    The model remembers a choice that the built-in relations made, until its weights or its tokenizer change.
+    The model remembers a choice that the built-in relations made, until its weights or its
+    tokenizer change, one per setting of `norms`.
     """
     model = writer.model
-    tokenizer, choice = model.remembered.get(_CHOICE, (None, None))
+    key = _CHOICE, writer.norms
+    tokenizer, choice = model.remembered.get(key, (None, None))
     if choice is not None and tokenizer is model.tokenizer:
         return choice
     judged = [one for one in relations_for(model, None) if one.measurable]
     if judged:
-        choice = _choose_by(writer, judged, None, told)
-        model.remembered[_CHOICE] = model.tokenizer, choice
+        choice = _choose_by(writer, judged, None, progress)
+        model.remembered[key] = model.tokenizer, choice
         return choice
     judged = [one for one in relations if one.measurable]
     if not judged:
         return _as_published(model, "as published: no relation to judge by")
-    return _choose_by(writer, judged, k, told)
+    return _choose_by(writer, judged, k, progress)
 
 
 def _choose_by(
     writer: Writer,
     judged: Sequence[RelationTokens],
     k: int | Mapping[str, int] | None,
-    told: Told | None,
+    progress: ProgressCallback | None,
 ) -> SourceChoice:
     """The choice that these relations make."""
     limits = [choose_k(one, writer.model.spec.vocabulary, k) for one in judged]
     pairs = [sampled(one.single, _SAMPLE) for one in judged]
-    report = tell_heads(told, "choice of source", writer.model, 1 + len(SOURCES))
+    report = head_counter(progress, "choice of source", writer.model, 1 + len(SOURCES))
     forced = text_scores(writer, pairs, limits, TEMPLATES[:1], ["forced"], report)["forced"]
     agreement: dict[str, float | None] = {}
     for kind in reversed(SOURCES):  # the published one first: it is taken where there is no difference
@@ -116,14 +118,16 @@ def _concordance(one: np.ndarray, other: np.ndarray) -> float:
     return float(2 * np.cov(one, other, bias=True)[0, 1] / spread) if spread else 0.0
 
 
-def tell_heads(told: Told | None, what: str, model: Model, times: int = 1) -> Callable[[int], None] | None:
-    if told is None:
+def head_counter(
+    progress: ProgressCallback | None, what: str, model: Model, times: int = 1
+) -> Callable[[int], None] | None:
+    if progress is None:
         return None
     done, total = 0, times * len(model.spec)
 
     def step(number: int) -> None:
         nonlocal done
         done += number
-        told(what, done, total)
+        progress(what, done, total)
 
     return step
