@@ -133,9 +133,9 @@ NO_LIST = (
     ("a.json", {"words": []}, NO_LIST),
     ("a.json", '"France"', NO_LIST),
     ("a.json", [], "a.json holds no pairs."),
-    ("a.json", [["a", "b"], ["c"]], 'a.json: entry 2 is no pair: ["c"].'),
-    ("a.json", [["a", "b"], "cd"], 'a.json: entry 2 is no pair: "cd".'),
-    ("a.json", [["a", "b", "c"]], 'a.json: entry 1 is no pair: ["a", "b", "c"].'),
+    ("a.json", [["a", "b"], ["c"]], 'a.json: entry 2 is not a pair: ["c"].'),
+    ("a.json", [["a", "b"], "cd"], 'a.json: entry 2 is not a pair: "cd".'),
+    ("a.json", [["a", "b", "c"]], 'a.json: entry 1 is not a pair: ["a", "b", "c"].'),
     ("a.json", {"pairs": [["a", "b"]], "category": 3}, "a.json: category is a text, not 3."),
     ("a.json", {"pairs": [["a", "b"]], "prompt": ["x"]}, "a.json: prompt is a text, not ['x']."),
 ])  # fmt: skip
@@ -207,7 +207,7 @@ def test_the_name_of_a_relation_is_a_line_of_text(name):
 
 @pytest.mark.parametrize("value", [5, None, ["a"]])
 def test_what_is_no_relation_is_one_sentence(value):
-    with pytest.raises(TaskError, match="is no relation; give a name, a file"):
+    with pytest.raises(TaskError, match="is not a relation; give a name, a file"):
         load_relation(value)
 
 

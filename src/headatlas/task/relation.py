@@ -102,7 +102,7 @@ def load_relation(name: RelationSource, *, category: str | None = None) -> Relat
         return Relation(_UNNAMED, name, category=category or OTHER)
     if not isinstance(name, str | Path):
         raise TaskError(
-            f"{name!r:.60} is no relation; give a name, a file, a list of pairs or Relation(name, pairs)."
+            f"{name!r:.60} is not a relation; give a name, a file, a list of pairs or Relation(name, pairs)."
         )
     path = Path(name)
     if path.suffix.lower() not in (".csv", ".json"):
@@ -239,7 +239,7 @@ def _from_json(path: Path, text: str) -> _Read:
     for number, entry in enumerate(data, 1):
         pair = [entry.get("source"), entry.get("target")] if isinstance(entry, dict) else entry
         if not isinstance(pair, list) or len(pair) != 2:
-            raise TaskError(f"{path.name}: entry {number} is no pair: {json.dumps(pair)[:60]}.")
+            raise TaskError(f"{path.name}: entry {number} is not a pair: {json.dumps(pair)[:60]}.")
         pairs.append((number, *pair))
     category, prompt = (keys.get(key) for key in ("category", "prompt"))
     for key, value in (("category", category), ("prompt", prompt)):
