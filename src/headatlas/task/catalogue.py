@@ -77,6 +77,8 @@ def listed_tasks(tasks: Any, name: str = "items") -> list[str | Path | Task]:
 
 
 def _named(name: Any, items: Any) -> Task:
+    if isinstance(items, str | Path):
+        items = load_task(items)
     if not isinstance(items, Task):
         return Task.of(items, name=name)
     return replace(items, spec=replace(items.spec, name=name))
