@@ -44,10 +44,10 @@ def refuses(kind, words, run):
 
 
 def test_no_atlas(tmp_path):
-    refuses(AtlasError, ["is no atlas", "headatlas map"], lambda: open_atlas(tmp_path))
+    refuses(AtlasError, ["is not an atlas", "map_heads"], lambda: open_atlas(tmp_path))
     refuses(AtlasError, ["there is no folder"], lambda: open_atlas(tmp_path / "none"))
     (tmp_path / "file").write_text("x")
-    refuses(AtlasError, ["is no atlas"], lambda: open_atlas(tmp_path / "file"))
+    refuses(AtlasError, ["is not an atlas"], lambda: open_atlas(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(

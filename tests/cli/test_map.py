@@ -154,7 +154,7 @@ def test_wrong_plots(atlas, tmp_path):
     assert not (tmp_path / "x.png").exists()
     assert_refused(invoke("plot", folder, "--task", "sums"), "words")
     assert_refused(invoke("plot", folder, "--colours", "loud"), "safe")
-    assert_refused(invoke("plot", tmp_path), "is no atlas")
+    assert_refused(invoke("plot", tmp_path), "is not an atlas")
     assert_refused(invoke("plot", folder, "--score", "interference"), "--score is for --kind score")
     refused = invoke("plot", folder, "--kind", "effects", "--colours", "safe")
     assert_refused(refused, "effects has no use for it")

@@ -39,7 +39,7 @@ def test_wrong_requests(atlas, tmp_path):
     assert_refused(invoke("page", tmp_path / "none"), "there is no folder")
     assert_refused(invoke("page", atlas, "--out", tmp_path / "page.pdf"), "its name ends in .html")
     assert_refused(invoke("page", atlas, "--with", atlas), "twice: an atlas is compared with another one")
-    assert_refused(invoke("page", atlas, "--with", tmp_path), "is no atlas")
+    assert_refused(invoke("page", atlas, "--with", tmp_path), "is not an atlas")
 
 
 def test_many_heads_are_announced(atlas, monkeypatch):

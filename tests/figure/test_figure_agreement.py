@@ -176,7 +176,7 @@ def test_size_is_that_of_a_column_and_panels_keep_a_reasonable_shape(any_atlas, 
 def test_wrong_requests_are_answered_in_a_sentence(hand_made, from_gates):
     with pytest.raises(UnknownNameError, match="'maths'; did you mean 'math'"):
         plot_agreement(hand_made, ["maths"])
-    with pytest.raises(UnknownNameError, match="no set of colours named 'save'; did you mean 'safe'"):
+    with pytest.raises(UnknownNameError, match="no palette named 'save'; did you mean 'safe'"):
         plot_agreement(hand_made, palette="save")
     with pytest.raises(RequestError, match="no task to draw"):
         plot_agreement(hand_made, [])

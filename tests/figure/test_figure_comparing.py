@@ -28,14 +28,14 @@ def sound_atlas(seeds, layers=4):
 def test_the_caption_names_the_doubts_about_both_maps():
     one, other = sound_atlas(range(1)), sound_atlas(range(2))
     shown = caption(plot_comparison(one, other, compare_atlases(one, other, "sums")))
-    assert "Doubtful: Sums, first (1 seed); Sums, second (2 seeds). 'headatlas report' says why." in shown
+    assert "Doubtful: Sums, first (1 seed); Sums, second (2 seeds). The report says why." in shown
 
 
 def test_of_models_of_different_shapes_too():
     one, other = sound_atlas(range(3)), sound_atlas(range(2), layers=6)
     other.spec = replace(other.spec, name="deep")
     shown = caption(plot_comparison(one, other, compare_atlases(one, other, "sums")))
-    assert "Doubtful: deep (2 seeds). 'headatlas report' says why." in shown
+    assert "Doubtful: deep (2 seeds). The report says why." in shown
 
 
 def test_a_caption_without_doubts():

@@ -355,9 +355,7 @@ def test_wrong_requests_are_answered_in_a_sentence(by_hand, in_texts, from_score
     for plot in (plot_relations, plot_categories, plot_dynamic):
         with pytest.raises(UnknownNameError, match="no direction named 'promotes'; did you mean 'promote'"):
             plot(in_texts, direction="promotes")
-        with pytest.raises(
-            AtlasError, match="this atlas has no relation scores; 'headatlas relations' makes"
-        ):
+        with pytest.raises(AtlasError, match="this atlas has no relation scores; relate_heads makes"):
             plot(Atlas(by_hand.spec, [], []))
         with pytest.raises(UnknownNameError, match="did you mean 'safe'"):
             plot(in_texts, palette="save")

@@ -148,7 +148,7 @@ def test_stability_shows_the_table_by_seeds():
 def test_what_is_not_there_is_said():
     bare = atlas_of({"a": {0: (np.full((2, 2), 0.9), np.full((2, 2), 0.1))}})
     for plot in (plot_sufficiency, plot_ablation):
-        with pytest.raises(RequestError, match="'headatlas validate' does it"):
+        with pytest.raises(RequestError, match="validate_atlas does it"):
             plot(bare)
         with pytest.raises(RequestError, match="not validated yet"):
             plot(bare, "a")

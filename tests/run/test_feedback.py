@@ -10,19 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 import headatlas
 from headatlas import (
     AtlasError,
     HeadatlasWarning,
     RequestError,
-    compare_atlases,
+    compare,
     contrast_heads,
+    export_model,
+    load_model,
     map_heads,
     open_atlas,
+    relate_heads,
     relation_scores,
     validate_atlas,
 )
+from headatlas.cli.app import app
 from headatlas.cli.wording import command_text
 from headatlas.core import Loaded, Note, Update, progress_bar, progress_of, warn_user
 from support.cli import invoke
@@ -121,13 +126,17 @@ def test_a_bar_in_a_notebook(monkeypatch):
         def get_ipython():
             return type("Shell", (), {"config": {"IPKernelApp": {}}})()
 
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    with progress_of(True) as report:
-        report(Update("work", 1, 3))
-    assert stream.getvalue() == ""
+    def shown():
+        stream = io.StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress_of(True) as report:
+            report(Update("work", 1, 3))
+        return stream.getvalue()
+
+    assert shown() == ""
     monkeypatch.setitem(sys.modules, "IPython", IPython)
-    assert progress_bar._in_notebook()
+    monkeypatch.setattr("tqdm.auto.tqdm", tqdm)  # the one of text, which needs no widgets
+    assert re.search(r"work: .*1/3", shown())
 
 
 def test_notes_are_warnings_with_a_bar_and_without():
@@ -181,18 +190,57 @@ def test_a_warning_points_to_the_caller():
     assert found[0].filename == __file__
 
 
+def test_each_caveat_is_one_warning(model, task, tmp_path):
+    """The model is random, so it is not better than chance; items that are held out are no caveat."""
+    items = [(f"word {number} is", f" w{number}") for number in range(20)]
+    _, said = caught(lambda: map_heads(model, items, **SMALL))
+    assert "".join(said).count("chance") == 1
+    assert not any("held out" in text for text in said)
+    other = write_task(tmp_path / "others.jsonl", seed=3)
+    _, said = caught(lambda: contrast_heads(model, task, other, seeds=1, updates=3, batch=4))
+    lines = "\n".join(said).splitlines()
+    assert len(lines) == len(set(lines)) and any("chance" in line for line in lines)
+    few = {"few": [("dog", "puppy"), ("cat", "kitten")]}
+    _, said = caught(lambda: relate_heads(model, few, source="embedding", salient=False))
+    (text,) = said
+    assert text.count("few: ") == 1 and "every score is NaN" in text
+
+
+def test_facts_stand_above_the_bar(terminal):
+    stream = terminal()
+    with progress_of(True) as report:
+        assert caught(lambda: report(Note("18 of 20 items", "fact")))[1] == []
+        assert caught(lambda: report(Note("at chance", "early")))[1] == []
+    assert "18 of 20 items\n" in stream.getvalue() and "chance" not in stream.getvalue()
+
+
+def test_warnings_have_one_path():
+    """`warn_user` finds the caller's line; a fixed stacklevel does not."""
+    for path in SOURCE.rglob("*.py"):
+        if path.name not in ("progress_bar.py", "registry.py"):
+            assert not re.search(r"\bwarn\(", path.read_text(encoding="utf-8")), path.name
+
+
 # Arguments and flags
 
 
 def test_messages_speak_of_arguments():
-    """No text outside the commands names a flag, other than commands to copy."""
+    """No text outside the commands names a flag or a command, other than commands to copy."""
     copied = ("pip install", 'return f"plot', "`map --seeds N`")
+    command = re.compile(rf"['`]headatlas ({'|'.join(command_names())})\b")
+    assert command.search("'headatlas map' makes one")
     for path in SOURCE.rglob("*.py"):
         if "cli" in path.relative_to(SOURCE).parts:
             continue
         for line in path.read_text(encoding="utf-8").splitlines():
             if re.search(r"(?<![\w-])--[a-z]", line):
                 assert any(words in line for words in copied), f"{path.name}: {line.strip()}"
+            assert not command.search(line), f"{path.name}: {line.strip()}"
+
+
+def command_names():
+    groups = [group.name for group in app.registered_groups]
+    return [str(name) for name in (*(command.name for command in app.registered_commands), *groups)]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +256,8 @@ def test_messages_speak_of_arguments():
         ("average='template' takes the mean", "--average template takes the mean"),
         ("validate gating alone (methods=[]).", "validate gating alone (--method gating)."),
         ("give max_tokens=….", "give --max-tokens."),
+        ("map_heads or relate_heads makes one.", "'headatlas map' or 'headatlas relations' makes one."),
+        ("import_table reads one.", "'headatlas import' reads one."),
         ("my.csv?task=sums&out=x and use_cache=True stay", "my.csv?task=sums&out=x and use_cache=True stay"),
     ],
 )
@@ -273,6 +323,51 @@ def test_a_loaded_model_keeps_its_dtype(model, task):
         relation_scores(model, "plural", device="cpu")
 
 
+def test_a_loaded_model_takes_what_changes_nothing(model, task):
+    map_heads(model, str(task), method="ablate-zero", items=4, device="auto", trust_remote_code=True)
+    with pytest.warns(HeadatlasWarning):
+        relation_scores(model, {"a": [("b", "c")]}, device="auto", trust_remote_code=True)
+
+
+def test_a_name_brings_its_own_tokenizer(folder, task, tmp_path):
+    atlas = tmp_path / "atlas"
+    map_heads(folder, str(task), out=atlas, **SMALL)
+    for call in (
+        lambda: map_heads(folder, str(task), tokenizer="bogus"),
+        lambda: contrast_heads(folder, str(task), [("a", "b")], tokenizer="bogus"),
+        lambda: relate_heads(folder, "plural", tokenizer="bogus"),
+        lambda: relation_scores(folder, "plural", tokenizer="bogus"),
+        lambda: validate_atlas(atlas, model=folder, tokenizer="bogus"),
+        lambda: validate_atlas(atlas, tokenizer="bogus"),
+        lambda: export_model(atlas, "words", tmp_path / "checkpoint", model=folder, tokenizer="bogus"),
+    ):
+        with pytest.raises(RequestError, match="tokenizer is for a transformers model"):
+            call()
+
+
+def test_a_transformers_model_is_validated_and_exported_with_its_tokenizer(folder, task, tmp_path):
+    loaded = load_model(folder)
+    hf, tokenizer = loaded.hf, loaded.tokenizer
+    hf.config._name_or_path = ""
+    atlas = map_heads(hf, str(task), tokenizer=tokenizer, **SMALL)
+    few = {"methods": [], "items": 4, "draws": 2, "retest": 0}
+    assert validate_atlas(atlas, model=hf, tokenizer=tokenizer, **few).validated == ["words"]
+    out, watch = tmp_path / "checkpoint", Watch()
+    options = {"gates": "retain", "items": 4, "force": True}
+    export_model(atlas, "words", out, model=hf, tokenizer=tokenizer, progress=watch, **options)
+    assert out.is_dir() and any(isinstance(event, Update) for event in watch.events)
+    with pytest.raises(RequestError, match="dtype cannot be changed"):
+        export_model(atlas, "words", tmp_path / "other", model=hf, tokenizer=tokenizer, dtype="float32")
+
+
+def test_an_export_loads_the_model_as_asked(folder, task, tmp_path):
+    atlas = map_heads(folder, str(task), dtype="bfloat16", **SMALL)
+    options = {"gates": "retain", "items": 4, "force": True}
+    out = tmp_path / "checkpoint"
+    export_model(atlas, "words", out, dtype="bfloat16", device="cpu", progress=False, **options)
+    assert '"bfloat16"' in (out / "config.json").read_text()
+
+
 def test_two_dtypes_in_an_atlas_are_noted(folder, task, tmp_path):
     other = write_task(tmp_path / "others.jsonl", seed=3)
     run = lambda task, dtype: map_heads(  # noqa: E731
@@ -287,9 +382,10 @@ def test_two_dtypes_in_an_atlas_are_noted(folder, task, tmp_path):
 
 def test_a_comparison_of_two_dtypes_or_settings_warns(folder, task, tmp_path):
     first, second = (map_heads(folder, str(task), dtype=dtype, **SMALL) for dtype in ("float32", "bfloat16"))
-    assert caught(lambda: compare_atlases(first, first, "words"))[1] == []
-    _, (text,) = caught(lambda: compare_atlases(first, second, "words"))
-    assert "mapped differently (dtype float32 and bfloat16)" in text
+    again = map_heads(folder, str(task), dtype="float32", **SMALL)
+    assert caught(lambda: compare(first, again))[1] == []
+    _, (text,) = caught(lambda: compare(first, second))
+    assert "not fitted alike: dtype float32 and bfloat16" in text
     longer = map_heads(folder, str(task), dtype="float32", **{**SMALL, "updates": 6, "objective": "bounded"})
-    _, (text,) = caught(lambda: compare_atlases(first, longer, "words"))
-    assert "updates 5 + 5 and 6 + 6" in text
+    _, (text,) = caught(lambda: compare(first, longer))
+    assert "updates 5+5 and 6+6" in text

@@ -277,3 +277,10 @@ def test_a_loaded_model_has_a_name_of_its_own(model):
     for given in (model, "smollm2"):
         with pytest.raises(RequestError, match="tokenizer is for a transformers model"):
             map_heads(given, ITEMS, tokenizer=model.tokenizer)
+
+
+def test_a_contrast_holds_out_what_is_asked_for(model):
+    atlas = contrast_heads(model, ITEMS, OTHERS, test=4, seeds=1, updates=2)
+    (name,) = atlas.contrasts
+    parts = atlas.run(name, "contrast").task_facts["parts"]
+    assert [part["test_rows"] for part in parts.values()] == [4, 4]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headatlas import TaskError, load_task
+from headatlas import HeadatlasWarning, TaskError, load_task
 from headatlas.request.origin import task_from_json, task_to_json
 from headatlas.task import Task, TaskSpec, listed_tasks
 
@@ -186,3 +186,33 @@ def test_tasks_with_a_file_keep_their_rules(tmp_path):
 def test_braces_in_items_are_text():
     (item,) = Task.of([("{a} {", "}")], test=None).items().train
     assert (item.prompt, item.target) == ("{a} {", "}")
+
+
+# Arrays, tables and files
+
+
+def test_an_array_of_pairs_is_a_list():
+    pairs = [["a is", " b"], ["c is", " d"]]
+    (task,) = listed_tasks(np.array(pairs))
+    assert task.spec == Task.of(pairs, name="items").spec
+    (named,) = listed_tasks({"letters": np.array(pairs, dtype=object)})
+    assert named.spec == Task.of(pairs, name="letters").spec
+    with pytest.raises(TaskError, match="give a pair"):
+        Task.of(np.array([["a", "b", "c"]]))
+
+
+def test_a_named_file_is_that_file(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("prompt,target\na is, b\nc is, d\n")
+    for file in (path, str(path)):
+        (task,) = listed_tasks({"letters": file})
+        assert (task.name, task.spec.source) == ("letters", {"file": "words.csv"})
+    with pytest.raises(TaskError, match="exist"):
+        listed_tasks({"letters": "absent.csv"})
+
+
+def test_a_column_that_is_almost_a_key_is_warned_of():
+    table = pd.DataFrame({"prompt": ["a"], "target": ["b"], "foils": ["c"], "score": [1]})
+    with pytest.warns(HeadatlasWarning, match="column 'foils' is not used; did you mean 'foil'") as warned:
+        Task.of(table)
+    assert len(warned) == 1

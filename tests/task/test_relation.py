@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import BPE, WordLevel
@@ -133,9 +135,9 @@ NO_LIST = (
     ("a.json", {"words": []}, NO_LIST),
     ("a.json", '"France"', NO_LIST),
     ("a.json", [], "a.json holds no pairs."),
-    ("a.json", [["a", "b"], ["c"]], 'a.json: entry 2 is no pair: ["c"].'),
-    ("a.json", [["a", "b"], "cd"], 'a.json: entry 2 is no pair: "cd".'),
-    ("a.json", [["a", "b", "c"]], 'a.json: entry 1 is no pair: ["a", "b", "c"].'),
+    ("a.json", [["a", "b"], ["c"]], 'a.json: entry 2 is not a pair: ["c"].'),
+    ("a.json", [["a", "b"], "cd"], 'a.json: entry 2 is not a pair: "cd".'),
+    ("a.json", [["a", "b", "c"]], 'a.json: entry 1 is not a pair: ["a", "b", "c"].'),
     ("a.json", {"pairs": [["a", "b"]], "category": 3}, "a.json: category is a text, not 3."),
     ("a.json", {"pairs": [["a", "b"]], "prompt": ["x"]}, "a.json: prompt is a text, not ['x']."),
 ])  # fmt: skip
@@ -207,7 +209,7 @@ def test_the_name_of_a_relation_is_a_line_of_text(name):
 
 @pytest.mark.parametrize("value", [5, None, ["a"]])
 def test_what_is_no_relation_is_one_sentence(value):
-    with pytest.raises(TaskError, match="is no relation; give a name, a file"):
+    with pytest.raises(TaskError, match="is not a relation; give a name, a file"):
         load_relation(value)
 
 
@@ -412,3 +414,25 @@ def test_min_pairs_decides_what_can_be_measured():
         "pairs, or set min_pairs=2."
     )
     assert usual.left_out([])["fewer than 30 pairs remain"] == [("w0", "w1"), ("w2", "w3")]
+
+
+def test_tables_and_arrays_of_pairs():
+    pairs = [("dog", "puppy"), ("cat", "kitten")]
+    table = pd.DataFrame(pairs, columns=["source", "target"]).assign(rank=[1, 2])
+    for given in (table, np.array(pairs)):
+        assert load_relation(given).pairs == tuple(pairs)
+        (relation,) = distinct_relations(given)
+        assert relation.pairs == tuple(pairs)
+        (relation,) = distinct_relations({"young": given})
+        assert (relation.name, relation.pairs) == ("young", tuple(pairs))
+        (relation,) = distinct_relations([given])
+        assert relation.pairs == tuple(pairs)
+    with pytest.raises(TaskError, match="no column 'source'; it has from, target"):
+        load_relation(table[["target"]].assign(**{"from": "a"})[["from", "target"]])
+
+
+def test_a_named_file_of_pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("source,target\ndog,puppy\n")
+    (relation,) = distinct_relations({"young": path})
+    assert (relation.name, relation.pairs) == ("young", (("dog", "puppy"),))

@@ -239,7 +239,7 @@ def test_bad_records(tmp_path, records, words):
         ("x.csv", b"prompt,target\na\n", ["line 2", "as many fields"]),
         ("x.csv", b'prompt,target\n"a,b\n', ["not CSV"]),
         ("x.parquet", b"PAR1 nonsense", ["cannot be read as Parquet"]),
-        ("x.txt", b"hello", ["x.txt is no task file", ".jsonl"]),
+        ("x.txt", b"hello", ["x.txt is not a task file", ".jsonl"]),
         ("x.yaml", b"name: [", ["not valid YAML at line"]),
         ("x.yaml", b"\xff", ["not valid UTF-8"]),
         ("x.yaml", b"just words", ["holds no task"]),
@@ -283,7 +283,7 @@ def test_unknown_names_answer_with_the_closest():
 
 @pytest.mark.parametrize("value", [5, None, b"math", ["math"]])
 def test_what_is_no_task_is_one_sentence(value):
-    with pytest.raises(TaskError, match="is no task; give a name, a file"):
+    with pytest.raises(TaskError, match="is not a task; give a name, a file"):
         load_task(value)
 
 

@@ -153,7 +153,7 @@ def summarise(
     threshold: float = THRESHOLD,
     held_out: Mapping[str, Any] | None = None,
 ) -> Summary:
-    """All that `headatlas map` says about a task; `held_out` are the fields of `held_out_summary`."""
+    """All that `map_heads` says about a task; `held_out` are the fields of `held_out_summary`."""
     per_seed = [shares(scores.isel(seed=place), threshold) for place in range(scores.sizes["seed"])]
     words = roles_of(scores, threshold).values
     return Summary(

@@ -487,13 +487,13 @@ class Atlas:
 
     @property
     def validated(self) -> list[str]:
-        """Tasks that `headatlas validate` has looked at."""
+        """Tasks that `validate_atlas` has looked at."""
         return [task for task in self.tasks if validation_name(task) in self.notes]
 
     def validation(self, task: str) -> Validation:
         """What was measured with heads kept, taken away and switched off."""
         if validation_name(task) not in self.notes:
-            raise AtlasError(f"{task!r} was not validated yet; 'headatlas validate' does it.")
+            raise AtlasError(f"{task!r} was not validated yet; validate_atlas does it.")
         return Validation.from_note(*self.notes[validation_name(task)])
 
     # Relations

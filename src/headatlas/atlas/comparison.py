@@ -10,7 +10,6 @@ shapes).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, count, permutations, product
@@ -39,11 +38,11 @@ from headatlas.atlas.statistics import (
 from headatlas.core import (
     THRESHOLD,
     AtlasError,
-    HeadatlasWarning,
     RequestError,
     UnknownNameError,
     ranked,
     require_share,
+    warn_user,
 )
 from headatlas.core.lazy import xr
 
@@ -202,11 +201,9 @@ def compare(
         raise RequestError(f"both atlases have {names}; choose one with task=….")
     comparison = compare_atlases(one, other, *pairs[0], threshold)
     if comparison.differences:
-        warnings.warn(
+        warn_user(
             f"the two were not fitted alike: {'; '.join(comparison.differences)}; heads may differ for that "
-            "reason alone.",
-            HeadatlasWarning,
-            stacklevel=2,
+            "reason alone."
         )
     return comparison
 

@@ -93,7 +93,7 @@ def _notes(atlas: Atlas, runs: list[Run], shape_from_table: bool) -> Iterator[st
         if not scores["seeds_kept"].values.all():
             yield "an older version imported some relations: of these only the mean over seeds was kept"
         if (scores["seeds_kept"].values & (scores["seeds"].values > 1)).any():
-            yield "maps show the mean over seeds; 'headatlas table' has every seed"
+            yield "maps show the mean over seeds; write_table has every seed"
 
 
 def _with_seeds(name: str, seeds: int) -> str:

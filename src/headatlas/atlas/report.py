@@ -216,7 +216,7 @@ def _basis(atlas: Atlas) -> list[str]:
     if waiting:
         lines += [
             "",
-            f"{escape_markdown(', '.join(waiting))}: 'headatlas relations' would show whether the heads have "
+            f"{escape_markdown(', '.join(waiting))}: relate_heads would show whether the heads have "
             "the weights for it.",
         ]
     return lines

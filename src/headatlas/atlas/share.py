@@ -201,13 +201,13 @@ def _patterns() -> list[str]:
 def _checked(member: zipfile.ZipInfo, source: Path) -> zipfile.ZipInfo:
     kind = member.external_attr >> 28  # of a Unix file: 8 plain, 10 a link
     if not is_result(member.filename) or kind not in (0, 8):
-        raise AtlasError(f"{source} is no packed atlas: it holds {member.filename[:80]!r}.")
+        raise AtlasError(f"{source} is not a packed atlas: it holds {member.filename[:80]!r}.")
     if member.flag_bits & 1:
         raise AtlasError(f"{source} is encrypted.")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise AtlasError(f"{source} is no packed atlas: {member.filename} is packed in an unusual way.")
+        raise AtlasError(f"{source} is not a packed atlas: {member.filename} is packed in an unusual way.")
     if member.file_size > _LARGE and member.compress_size < member.file_size * _DENSEST:
-        raise AtlasError(f"{source} is no packed atlas: {member.filename} is packed too densely.")
+        raise AtlasError(f"{source} is not a packed atlas: {member.filename} is packed too densely.")
     return member
 
 
@@ -217,12 +217,12 @@ def _require_size(files: Iterable[tuple[str, int]], source: Path | str) -> None:
     for name, size in files:
         total += size
         if name in seen:
-            raise AtlasError(f"{source} is no packed atlas: it holds {name} twice.")
+            raise AtlasError(f"{source} is not a packed atlas: it holds {name} twice.")
         seen.add(name)
         if size > _LARGEST or total > _MOST:
-            raise AtlasError(f"{source} is no packed atlas: it is larger than any is.")
+            raise AtlasError(f"{source} is not a packed atlas: it is larger than any is.")
     if ATLAS not in seen:
-        raise AtlasError(f"{source} is no packed atlas: it has no {ATLAS}.")
+        raise AtlasError(f"{source} is not a packed atlas: it has no {ATLAS}.")
 
 
 def _appear(target: Path, fill: Callable[[Path], Any], said: str) -> Path:
@@ -243,7 +243,7 @@ def _require_atlas(folder: Path, said: str) -> None:
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or (path.is_file() and not is_result(name)):
-            raise AtlasError(f"{said} is no atlas: it holds {name!r}.")
+            raise AtlasError(f"{said} is not an atlas: it holds {name!r}.")
     for path in folder.rglob("*.safetensors"):
         if not is_sound_file(path):
             raise AtlasError(f"{path} is damaged.")

@@ -100,7 +100,7 @@ class Store:
             if not root.exists():
                 raise AtlasError(f"there is no folder {root}.") from None
             raise AtlasError(
-                f"{root} is no atlas: it has no {ATLAS}. 'headatlas map' or 'relations' makes one."
+                f"{root} is not an atlas: it has no {ATLAS}. map_heads or relate_heads makes one."
             ) from None
         except OSError as error:
             raise AtlasError(f"{root / ATLAS} cannot be read: {error.strerror or error}.") from None

@@ -6,7 +6,7 @@
 - A relation's score lies in 0..1. Every seed is kept; maps show the mean over the seeds.
 - A head that the table does not name stays unknown: NaN.
 
-What `headatlas table` writes can be read again: the values, not what is known beside them (categories of
+What `write_table` writes can be read again: the values, not what is known beside them (categories of
 custom relations, pairs, k).
 """
 

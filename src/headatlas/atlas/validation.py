@@ -87,7 +87,7 @@ def item_words(items: int, groups: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validation:
-    """What `headatlas validate` measured of one task.
+    """What `validate_atlas` measured of one task.
 
     Losses are per held-out item: `keep` and `drop` [curve, share, item], with the heads that a method
     puts first kept alone, or taken away; `off` [seed, order, share, item], switched off one after another

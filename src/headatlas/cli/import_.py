@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headatlas.cli.options import Resume
+from headatlas.cli.wording import command_text
 from headatlas.core import plural
 
 __all__ = ["import_"]
@@ -53,5 +54,5 @@ def import_(
     for line in found.contents:
         console.print(f"  {escape(line)}")
     for text in found.notes:
-        console.print(f"[yellow]note:[/] {escape(text)}")
+        console.print(f"[yellow]note:[/] {escape(command_text(text))}")
     console.print(f"[dim]to see it: headatlas {escape(found.command)}[/]")

@@ -22,9 +22,13 @@ _PHRASES = {
     "private=False": "--public",
     "load it with load_task(…, trust_code=True)": "say so: --trust-task-code",
     "the same call goes on": "the same command goes on",
-    "validate_atlas": "'headatlas validate'",
-    "relate_heads": "'headatlas relations'",
 }
+#: function -> the command that calls it
+_COMMANDS = {
+    "contrast_heads": "contrast", "export_model": "export", "import_table": "import", "map_heads": "map",
+    "relate_heads": "relations", "validate_atlas": "validate", "write_page": "page", "write_table": "table",
+}  # fmt: skip
+_FUNCTION = re.compile(rf"\b({'|'.join(_COMMANDS)})\b(?!\()")
 #: name=value, but not in an address such as my.csv?task=sums
 _ARGUMENT = re.compile(rf"(?<![\w?&./=-])({'|'.join(_FLAGS)})=(…|True\b|'([^']*)'|([\w-]+(?:\.[\w-]+)*))")
 
@@ -33,6 +37,7 @@ def command_text(text: str) -> str:
     """`seeds=10` becomes `--seeds 10`, `out=…` and `resume=True` become `--out` and `--resume`."""
     for phrase, replacement in _PHRASES.items():
         text = text.replace(phrase, replacement)
+    text = _FUNCTION.sub(lambda match: f"'headatlas {_COMMANDS[match[1]]}'", text)
     return _ARGUMENT.sub(_flag, text)
 
 

@@ -38,6 +38,7 @@ from headatlas.core.metrics import (
     metric_words,
     require_metric,
 )
+from headatlas.core.model_options import check_tokenizer, given_load_options
 from headatlas.core.model_spec import DTYPES, ModelRef, ModelSpec, require_device, require_dtype_name
 from headatlas.core.numbers import require_path, require_seeds, require_share, require_whole, seed_numbers
 from headatlas.core.options import Options, require_options
@@ -102,9 +103,11 @@ __all__ = [
     "Update",
     "Worker",
     "Workers",
+    "check_tokenizer",
     "difference",
     "escape_unprintable",
     "first_line",
+    "given_load_options",
     "head_list",
     "identity_of",
     "in_method_order",

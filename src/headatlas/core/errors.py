@@ -11,7 +11,7 @@
         ├── ModelRefusedError          a model that was read but cannot be mapped
         ├── GateError                  gate values that do not fit the model
         ├── TaskError                  a task that cannot be read, or has nothing to ask
-        └── AtlasError                 a folder that is no atlas, or does not fit the request
+        └── AtlasError                 a folder that is not an atlas, or does not fit the request
 
 A result that needs a second look is a HeadatlasWarning.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = ["Event", "Loaded", "Note", "Progress", "Update", "Worker", "Workers", "silent"]
 
@@ -26,9 +27,14 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for the user."""
+    """A sentence for the user.
+
+    A "caveat" becomes a warning of the Python functions. A "fact" is no reason to doubt anything. An "early"
+    note is a caveat that the call repeats when it ends, where it becomes the warning.
+    """
 
     text: str
+    kind: Literal["caveat", "fact", "early"] = "caveat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def progress_of(progress: bool | Progress) -> Iterator[Progress]:
 
 class ProgressBar:
     """A bar of tqdm on standard error, with the last loss and the tokens per second; only on a terminal or in
-    a notebook, so that it fills no log. Notes become warnings everywhere."""
+    a notebook, so that it fills no log. Caveats become warnings everywhere, facts lines above the bar."""
 
     def __init__(self) -> None:
         self._is_shown = _in_notebook() or sys.stderr.isatty()
@@ -50,7 +50,7 @@ class ProgressBar:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
-            warn_user(event.text)
+            self._tell(event)
         elif self._is_shown and isinstance(event, Update):
             title = f"{event.subject}: {event.what}" if event.subject else event.what
             self._show(title, event.done, event.total, event)
@@ -63,6 +63,14 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+    def _tell(self, note: Note) -> None:
+        if note.kind == "caveat":
+            warn_user(note.text)
+        elif note.kind == "fact" and self._is_shown:
+            from tqdm.auto import tqdm
+
+            tqdm.write(note.text, file=sys.stderr)
 
     def _show(self, title: str, done: int, total: int, update: Update | None = None) -> None:
         if self._bar is None or title != self._title or done < self._bar.n:

@@ -8,7 +8,18 @@ from typing import Any
 
 from headatlas.atlas import Atlas, atlas_folder
 from headatlas.atlas.selection import choose_gates
-from headatlas.core import THRESHOLD, Options, RequestError, UnknownNameError, require_share, require_whole
+from headatlas.core import (
+    THRESHOLD,
+    Options,
+    Progress,
+    RequestError,
+    UnknownNameError,
+    check_tokenizer,
+    given_load_options,
+    progress_of,
+    require_share,
+    require_whole,
+)
 from headatlas.export.checkpoint_card import Exported
 from headatlas.export.format import ExportFormat, ExportRequest
 from headatlas.task import TaskSource
@@ -83,6 +94,13 @@ def export_model(
     out: str | Path,
     *,
     model: Any = None,
+    tokenizer: Any = None,
+    progress: bool | Progress = True,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
     **options: Any,
 ) -> Exported:
     """Fold the gates of a task into W_O and write an ordinary checkpoint with its tokenizer and a card.
@@ -90,11 +108,17 @@ def export_model(
     `options` are those of `CheckpointOptions`. The folder appears when the checkpoint has been loaded again
     and compared. A checkpoint that harms its task is refused: on held-out items the NLL rises or the accuracy
     falls, and the 95 % interval of that change does not reach zero. `force` writes it all the same, and its
-    card says so. The atlas remembers its model and its task files; give `model` or the file of the task if
-    they have moved.
+    card says so. The atlas remembers its model and its task files; give `model` (a transformers
+    model with its `tokenizer`) or the file of the task if they have moved. `progress`, `dtype` and the like
+    as in `map_heads`; by default the model is loaded in the dtype of its weights.
     """
+    check_tokenizer(model, tokenizer)
     is_name = model is None or isinstance(model, str | Path)
-    with atlas_folder(atlas) as folder:
-        request = ExportRequest.of(folder, task, out, model=model, **options)
-        exported: Exported = request.write(None if is_name else model)
+    load = given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    with atlas_folder(atlas) as folder, progress_of(progress) as report:
+        request = ExportRequest.of(folder, task, out, model=model, load=load, **options)
+        exported: Exported = request.write(None if is_name else model, tokenizer, report)
     return exported

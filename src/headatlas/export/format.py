@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, open_atlas
-from headatlas.core import ModelRef, Options, RequestError, require_options
+from headatlas.core import ModelRef, Options, Progress, RequestError, Update, require_options, silent
 from headatlas.core.registry import Registry
 from headatlas.request.map_request import given_options
 from headatlas.request.origin import named_model, task_from_json, task_to_json
@@ -98,15 +98,20 @@ class ExportRequest:
         ref = named_model(model, atlas, **given_load)
         return cls(Path(folder), ref, names[0], path, chosen.name, settings, definitions[0])
 
-    def write(self, model: Any = None) -> Any:
-        """Write it, with a model that is loaded already or as the request says."""
+    def write(self, model: Any = None, tokenizer: Any = None, progress: Progress = silent) -> Any:
+        """Write it, with a loaded model (transformers: with its `tokenizer`) or as the request says."""
         chosen = FORMATS[self.format]
         loaded = None
         if chosen.needs_model:
             from headatlas.run.executor import load_for_run
 
-            loaded = load_for_run(self.model if model is None else model)
-        return chosen.write(self, open_atlas(self.folder), loaded)
+            progress(Update("load the model", 0, 2))
+            loaded = load_for_run(self.model if model is None else model, tokenizer)
+        title = f"{self.task}: write {self.out.name}"
+        progress(Update(title, 1, 2))
+        written = chosen.write(self, open_atlas(self.folder), loaded)
+        progress(Update(title, 2, 2))
+        return written
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -140,7 +140,7 @@ def _doubts(one: Atlas, other: Atlas, found: Comparison) -> list[str]:
     for name, atlas, task in zip(_names(found), (one, other), found.tasks, strict=True):
         if some := doubts(atlas, task):
             parts.append(f"{name} ({', '.join(doubt.brief for doubt in some)})")
-    return [f"Doubtful: {'; '.join(parts)}. 'headatlas report' says why."] if parts else []
+    return [f"Doubtful: {'; '.join(parts)}. The report says why."] if parts else []
 
 
 def _agreement(found: Comparison, units: str) -> str:

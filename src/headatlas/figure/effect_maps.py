@@ -92,7 +92,7 @@ def _methods_by_task(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> 
             raise UnknownNameError("task in this atlas", task, known)
     by_task = {task: atlas.methods(task) for task in wanted}
     if not any(by_task.values()):
-        raise RequestError("this atlas has no task to draw; 'headatlas map' makes one.")
+        raise RequestError("this atlas has no task to draw; map_heads makes one.")
     return by_task
 
 

@@ -34,7 +34,7 @@ _SIDES = {"keep": "kept", "drop": "taken away"}
 def _validated(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[Validation]:
     wanted = atlas.validated if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
-        raise RequestError("no task of this atlas was validated yet; 'headatlas validate' does it.")
+        raise RequestError("no task of this atlas was validated yet; validate_atlas does it.")
     return [atlas.validation(task) for task in wanted]
 
 

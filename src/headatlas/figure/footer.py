@@ -39,7 +39,7 @@ def doubt_caption(
         for task, some in found.items()
         if some
     ]
-    return [f"Doubtful: {'; '.join(parts)}. 'headatlas report' says why."] if parts else []
+    return [f"Doubtful: {'; '.join(parts)}. The report says why."] if parts else []
 
 
 def count_by_task(counts: Mapping[str, int], what: str) -> str:

@@ -64,7 +64,7 @@ def _imported(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[st
     """The imported scores that were asked for, or all."""
     wanted = atlas.imported if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not wanted:
-        raise RequestError("this atlas has no imported task score to draw; 'headatlas import' reads one.")
+        raise RequestError("this atlas has no imported task score to draw; import_table reads one.")
     for name in wanted:
         if name not in atlas.imported:
             raise UnknownNameError("imported score in this atlas", name, atlas.imported)

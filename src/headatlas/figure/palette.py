@@ -123,7 +123,7 @@ def palette_of(palette: PaletteLike | None, names: Iterable[str] = ()) -> Palett
     if palette is None:
         return PALETTES["paper"]
     if palette not in PALETTES:
-        raise UnknownNameError("set of colours", palette, PALETTES)
+        raise UnknownNameError("palette", palette, PALETTES)
     return PALETTES[palette]
 
 

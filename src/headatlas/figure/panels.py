@@ -97,9 +97,7 @@ def tasks_of(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[str
             hint = " This atlas holds imported scores: kind='imported' draws those."
         if atlas.relations:
             hint = " This atlas holds relations: kind='categories' draws those."
-        raise RequestError(
-            f"there is no task to draw; name one, or finish a seed with 'headatlas map'.{hint}"
-        )
+        raise RequestError(f"there is no task to draw; name one, or finish a seed with map_heads.{hint}")
     return wanted
 
 

@@ -128,7 +128,7 @@ def _contrasts(atlas: Atlas, tasks: Sequence[str] | str | None = None) -> list[s
     """The contrasts that were asked for, or all that are finished."""
     names = contrasts_of(atlas) if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
     if not names:
-        raise RequestError("this atlas has no finished contrast to draw; 'headatlas contrast' makes one.")
+        raise RequestError("this atlas has no finished contrast to draw; contrast_heads makes one.")
     return names
 
 

@@ -58,12 +58,12 @@ class Stage:
 class GatingSettings(Options):
     """One way to fit gates.
 
-    `seeds` are so many, or those of a list. `pressed` is the schedule of retain and of remove. `batch` is the
-    number of rows per update and gate set; None means as many as hold about `TARGETS_PER_BATCH` target
+    `seeds` is a count or a list of seed numbers. `pressed` is the schedule of retain and of remove. `batch`
+    is the number of rows per update and gate set; None means as many as hold about `TARGETS_PER_BATCH` target
     tokens, 2 to 12. `start` is the range that the gates of the free fit are drawn from, `held_out` the number
     of rows that finished gates are measured on. With `push` the pressure of remove begins so many times
     stronger and falls in a straight line to its value: few updates are then enough to shut what nobody needs.
-    `metric` is what a row loses (`headatlas.core.metrics`).
+    `metric` is the loss of a row (`headatlas.core.metrics`).
     """
 
     objective: str
@@ -109,7 +109,7 @@ class GatingSettings(Options):
         return ["preset", "seeds", "updates", "batch", "objective", "metric"]
 
     def to_json(self) -> dict[str, Any]:
-        """The default metric is left out, as in atlases that are older than metrics."""
+        """The default metric is left out, as in atlases written before metrics existed."""
         data = asdict(replace(self, metric=NLL))
         if self.metric == NLL:
             del data["metric"]

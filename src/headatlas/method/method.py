@@ -34,8 +34,8 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class EffectOptions(Options):
-    """Options of a method that gives one number per head: each seed draws `items` training items. `seeds` are
-    so many, or those of a list.
+    """Options of a method that gives one number per head: each seed draws `items` training items. `seeds` is
+    a count or a list of seed numbers.
 
     A method with other options subclasses this. `MOST` maps the names of counts to the largest allowed.
     """
@@ -65,7 +65,7 @@ class MetricOptions(EffectOptions):
         require_metric(self.metric)
 
     def to_json(self) -> dict[str, Any]:
-        """The default metric is left out, as in atlases that are older than metrics."""
+        """The default metric is left out, as in atlases written before metrics existed."""
         data = asdict(replace(self, metric=NLL))
         if self.metric == NLL:
             del data["metric"]

@@ -32,6 +32,7 @@ from headatlas.core import (
     ModelSourceError,
     ModelSpec,
     RequestError,
+    check_tokenizer,
     first_line,
     is_local_path,
     is_printable,
@@ -160,11 +161,7 @@ def as_model(model: Any, tokenizer: Any = None) -> Any:
     else as it is."""
     if isinstance(model, torch.nn.Module):
         return load_model(model, tokenizer=_find_tokenizer(model) if tokenizer is None else tokenizer)
-    if tokenizer is not None:
-        raise RequestError(
-            "tokenizer is for a transformers model; a name or a Model brings its own, and "
-            "load_model(…, tokenizer=…) changes it."
-        )
+    check_tokenizer(None, tokenizer)
     return model
 
 

@@ -78,7 +78,7 @@ class MapRequest:
         chosen = METHODS[method]
         given = given_options(**options)
         checked = chosen.options.given(chosen.name, given)
-        if given.get("metric") == NLL:  # the default is stored as in atlases that are older than metrics
+        if given.get("metric") == NLL:  # the default is stored as in atlases written before metrics existed
             del given["metric"]
         named = _held_out(distinct_tasks(tasks, trust_code=trust_code), test, bool(chosen.stages))
         readable = _readable(named)
@@ -181,6 +181,7 @@ class ContrastRequest:
         retain: TaskSource,
         forget: TaskSource,
         *,
+        test: HeldOut = AUTO,
         max_tokens: int | None = None,
         trust_code: bool = False,
         checkpoint_seconds: float = 30.0,
@@ -194,7 +195,7 @@ class ContrastRequest:
         given = given_options(preset=preset, seeds=seeds, updates=updates, batch=batch)
         settings = resolve(**given)
         kept, forgotten = _held_out(
-            [_side(retain, "retain", trust_code), _side(forget, "forget", trust_code)], AUTO, True
+            [_side(retain, "retain", trust_code), _side(forget, "forget", trust_code)], test, True
         )
         if kept.name == forgotten.name:
             raise RequestError(f"retain and forget are both {kept.name!r}; a contrast needs two tasks.")

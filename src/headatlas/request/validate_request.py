@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
-from warnings import warn
 
 from headatlas.atlas import Atlas, EffectMap, Run, note_path, open_atlas, record_path
 from headatlas.core import (
     NLL,
     AtlasError,
-    HeadatlasWarning,
     Metric,
     ModelRef,
     RequestError,
@@ -24,6 +22,7 @@ from headatlas.core import (
     require_metric,
     require_whole,
     slug,
+    warn_user,
 )
 from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import distinct_tasks
@@ -236,11 +235,9 @@ def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
     apart = [(name, task) for name in names for task in tasks if _has_own_items(atlas, name, task)]
     if apart:
         listed = ", ".join(f"{name} of {task}" for name, task in apart)
-        warn(
+        warn_user(
             f"left out: {listed}, because the effects were measured on other items than the gates were "
-            "fitted on; map both with the same test= to compare them.",
-            HeadatlasWarning,
-            stacklevel=4,
+            "fitted on; map both with the same test= to compare them."
         )
     return tuple(name for name in names if name not in {method for method, _ in apart})
 
@@ -304,7 +301,7 @@ def _require_gated(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> None:
         if name in atlas.imported and name not in atlas.tasks:
             raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
     if not atlas.tasks:
-        raise AtlasError(f"{atlas.path} has no task that was gated to the end; 'headatlas map' makes one.")
+        raise AtlasError(f"{atlas.path} has no task that was gated to the end; map_heads makes one.")
 
 
 def gated_tasks(

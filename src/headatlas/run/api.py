@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headatlas.atlas import Atlas, Doubt, atlas_folder
-from headatlas.core import Metric, Progress, RequestError, progress_of, warn_user
+from headatlas.core import Metric, Progress, given_load_options, progress_of, warn_user
 from headatlas.method.method import METHODS, EffectOptions
 from headatlas.request.map_request import ContrastRequest, MapRequest
 from headatlas.request.relations_request import RelationsRequest
@@ -59,13 +59,13 @@ def map_heads(
     list of other items, or None for nothing; by default a tenth where gates are fitted, and nothing where
     effects are measured.
 
-    `options` are those of the method; `seeds` are so many, or those of a list. Gating has `preset` ("quick"
-    or "paper"), `seeds`, `updates`, `batch` and `objective`; the other methods have `items` (32; all of a
-    task in memory), which each of their `seeds` (1) draws anew, and measure the effect of every head on the
-    loss. All built-in methods have `metric`, what a row loses: "nll" (mean negative log-likelihood of the
-    target, the default), "logit_diff" (first target token against first foil token; every item needs a foil),
-    "kl" (from the ungated model), or a function (logits, batch) -> [row], see `MetricBatch`. Effects are
-    differences of the metric, and gates are fitted on it.
+    `options` are those of the method; `seeds` is a count or a list of seed numbers. Gating has `preset`
+    ("quick" or "paper"), `seeds`, `updates`, `batch` and `objective`; the other methods have `items` (32;
+    all of a task in memory), which each of their `seeds` (1) draws anew, and measure the effect of every head
+    on the loss. All built-in methods have `metric`, the loss of a row: "nll" (mean negative log-likelihood of
+    the target, the default), "logit_diff" (first target token against first foil token; every item needs a
+    foil), "kl" (from the ungated model), or a function (logits, batch) -> [row], see `MetricBatch`. Effects
+    are differences of the metric, and gates are fitted on it.
 
     Methods answer different questions and can disagree: `attribute-gradient` is a linear estimate from one
     backward pass, and on SmolLM2 it gave the head that ablation puts first rank 262 of 270. Where an atlas
@@ -86,7 +86,11 @@ def map_heads(
 
     With an `executor` (a `Ray`) the work is done elsewhere; the model is then given by its name.
     """
-    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
+    load = given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    local = local_executor(model, tokenizer)
     request = MapRequest.of(
         model,
         tasks,
@@ -97,7 +101,7 @@ def map_heads(
         load=load,
         **options,
     )
-    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
+    atlas = _execute(request, out, resume, executor or local, progress)
     _warn({task.name: _map_doubts(atlas, task.name, request.method) for task in request.tasks})
     return atlas
 
@@ -107,6 +111,7 @@ def contrast_heads(
     retain: TaskSource,
     forget: TaskSource,
     *,
+    test: HeldOut = AUTO,
     tokenizer: Any = None,
     out: str | Path | None = None,
     resume: Resume = "auto",
@@ -126,19 +131,23 @@ def contrast_heads(
 ) -> Atlas:
     """Fit gates that keep the task `retain` and destroy the task `forget`.
 
-    A task is as in `map_heads`; items without a name are called "retain" and "forget". `seeds` are so many,
-    or those of a list.
+    A task is as in `map_heads`; items without a name are called "retain" and "forget". `seeds` is a
+    count or a list of seed numbers; `test` is held out of items in memory, as in `map_heads`.
 
     Both are measured on held-out items, without the gates and with them; the figures are in the run's
     `baseline` and in the fits' `facts`, as `retain_nll`, `forget_accuracy` and so on. Seeds are fitted
     side by side in blocks of five. `resume`, `progress`, `dtype` and the like as in `map_heads`.
     """
-    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
-    request = ContrastRequest.of(
-        model, retain, forget, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds, load=load,
-        preset=preset, seeds=seeds, updates=updates, batch=batch,
+    load = given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
     )  # fmt: skip
-    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
+    local = local_executor(model, tokenizer)
+    request = ContrastRequest.of(
+        model, retain, forget, test=test, max_tokens=max_tokens, checkpoint_seconds=checkpoint_seconds,
+        load=load, preset=preset, seeds=seeds, updates=updates, batch=batch,
+    )  # fmt: skip
+    atlas = _execute(request, out, resume, executor or local, progress)
     _warn({request.name: atlas.doubts(request.name, "contrast")})
     return atlas
 
@@ -170,16 +179,20 @@ def relate_heads(
     `relations`, `source`, `norms` and `min_pairs` as in `relation_scores`, `k` for all relations; `tokenizer`
     is that of a transformers model. `salient` adds the tokens that each head amplifies, `dynamic` the scores
     in texts (at most 100 pairs of a relation in three texts), `causal` the named relations with their top
-    heads switched off. With `out` all of it is kept in that folder, next to what is there, which is not made
-    again. A name is loaded in the dtype of its weights. `resume`, `progress`, `executor`, `dtype` and the
-    like as in `map_heads`.
+    heads switched off. With `out` all of it is kept in that folder; finished results are reused. A name is
+    loaded in the dtype of its weights. `resume`, `progress`, `executor`, `dtype` and the like as in
+    `map_heads`.
     """
-    load = _load_options(model, dtype, device, device_map, revision, trust_remote_code)
+    load = given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    local = local_executor(model, tokenizer)
     request = RelationsRequest.of(
         model, relations, k=k, source=source, salient=salient, dynamic=dynamic, causal=causal,
         min_pairs=min_pairs, norms=norms, load=load,
     )  # fmt: skip
-    atlas = _execute(request, out, resume, executor or local_executor(model, tokenizer), progress)
+    atlas = _execute(request, out, resume, executor or local, progress)
     if unmeasured := _unmeasured(atlas, request):
         warn_user(" ".join(unmeasured))
     return atlas
@@ -208,6 +221,7 @@ def validate_atlas(
     retest: int = 1,
     effect_items: int = EffectOptions.items,
     metric: Metric | None = None,
+    tokenizer: Any = None,
     progress: bool | Progress = True,
     executor: Executor | None = None,
     dtype: Any = None,
@@ -216,8 +230,8 @@ def validate_atlas(
     revision: str | None = None,
     trust_remote_code: bool = False,
 ) -> Atlas:
-    """Measure what the maps of an atlas are worth, and keep it in its folder; what is there is not made
-    again. An atlas in memory stays as it is: the one that is returned has the results.
+    """Measure what the maps of an atlas are worth, and keep it in its folder; finished results are reused. An
+    atlas in memory stays as it is: the one that is returned has the results.
 
     For every task that was gated (or those of `tasks`): the paper's ablation curves, with `draws` random
     orders; sufficiency and necessity of the heads that gating and each of `methods` (all if None) put
@@ -225,14 +239,15 @@ def validate_atlas(
     method that the atlas does not have yet is run, on `effect_items` items. The curves are in the metric of
     the gates, or in `metric`.
 
-    The atlas remembers its model, its task files and items in memory; give `model` or `tasks` if files have
-    moved. `progress`, `executor`, `dtype` and the like as in `map_heads`; the model is loaded in the dtype of
-    the gates.
+    The atlas remembers its model, its task files and items in memory; give `model` (a transformers model with
+    its `tokenizer`) or `tasks` if files have moved. `progress`, `executor`, `dtype` and the like as in
+    `map_heads`; the model is loaded in the dtype of the gates.
     """
-    load = getattr(executor, "load", {}) | _load_options(
-        model, dtype, device, device_map, revision, trust_remote_code
-    )
-    local = local_executor(model) if model is not None else None
+    load = getattr(executor, "load", {}) | given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    local = local_executor(model, tokenizer)
     with atlas_folder(atlas) as folder:
         request = ValidateRequest.of(
             folder, model=model, tasks=tasks, methods=methods, items=items, draws=draws, retest=retest,
@@ -254,21 +269,6 @@ def _execute(
 ) -> Atlas:
     with progress_of(progress) as shown:
         return execute(request, out, resume=resume, executor=executor, progress=shown)
-
-
-def _load_options(
-    model: Any, dtype: Any, device: Any, device_map: Any, revision: str | None, trust_remote_code: bool
-) -> dict[str, Any]:
-    """The options of `load_model` that were given; refused for a model that is loaded."""
-    options = {"dtype": dtype, "device": device, "device_map": device_map, "revision": revision}
-    options = {name: value for name, value in options.items() if value is not None}
-    if options.get("device") == "auto":
-        del options["device"]  # the default
-    if model is not None and not isinstance(model, str | Path):
-        for name in options:
-            raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
-        return {}
-    return options | ({"trust_remote_code": True} if trust_remote_code else {})
 
 
 def _map_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:

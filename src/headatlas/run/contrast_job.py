@@ -77,7 +77,7 @@ class ContrastJob:
             run = store.update(run, baseline=flat)
         for side in self.sides:
             if doubt := chance_doubt(run.baseline, side):
-                self.progress(Note(f"{run.task}: {doubt.text}"))
+                self.progress(Note(f"{run.task}: {doubt.text}", "early"))
         fitter = Fitter(self.model, store, self.progress, self.request.checkpoint_seconds)
         (stage,) = CONTRAST_STAGES
         for step in steps:

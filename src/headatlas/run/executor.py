@@ -22,6 +22,7 @@ from headatlas.core import (
     ModelRef,
     Progress,
     RequestError,
+    check_tokenizer,
     metric_name,
     require_path,
     silent,
@@ -94,6 +95,7 @@ class LocalExecutor:
         if self.model is not None or request.model.source is None:
             yield load_for_run(request.model if self.model is None else self.model, self.tokenizer)
             return
+        check_tokenizer(request.model.source, self.tokenizer)
         from headatlas.model.idle_model import borrowed_model
 
         with borrowed_model(request.model.source, **request.model.options()) as model:
@@ -186,7 +188,9 @@ def load_for_run(model: Any, tokenizer: Any = None) -> Model:
 
 
 def local_executor(model: Any, tokenizer: Any = None) -> LocalExecutor:
-    """The executor for a model that is given to a function: loaded already, or by name."""
+    """The executor for a model that is given to a function: loaded already, or by name (or None: the model of
+    an atlas). A name brings its own tokenizer."""
+    check_tokenizer(model, tokenizer)
     return LocalExecutor(None if isinstance(model, str | os.PathLike) else model, tokenizer)
 
 

@@ -133,7 +133,7 @@ class MapJob:
             run = store.update(run, baseline=measure_baseline(self.model, task, metric))
         if run.task not in self._at_chance and (doubt := chance_doubt(run.baseline)):
             self._at_chance.add(run.task)  # said once
-            self.progress(Note(f"{run.task}: {doubt.text}"))
+            self.progress(Note(f"{run.task}: {doubt.text}", "early"))
         fitter = Fitter(self.model, store, self.progress, self.request.checkpoint_seconds)
         fit_block(fitter, self.method, run, task.rows.train, task, self.options[task.name], seeds)
 
@@ -226,7 +226,7 @@ def _metric_label(metric: Metric) -> dict[str, str]:
 def measure_effects(
     model: Model, store: Store, run: Run, task: Prepared, options: Any, seed: int, progress: Progress
 ) -> None:
-    """See to it that the effects of a seed are in the store, and the run has a baseline."""
+    """Measure the effects and the baseline that the store lacks."""
     method = METHODS[run.method]
     metric = metric_of(options)
     _measure_effects_baseline(model, store, run, task, metric)
@@ -282,7 +282,7 @@ def _note_items(task: Prepared, measured: int, progress: Progress) -> None:
     """Tell how many items of a task in memory are measured, unless it is all."""
     records = task.facts["records"]
     if task.facts["spec"]["kind"] == "items" and measured < records:
-        progress(Note(f"{task.name}: measured on {measured} of {plural(records, 'item')}"))
+        progress(Note(f"{task.name}: measured on {measured} of {plural(records, 'item')}", "fact"))
 
 
 def _measured(model: Model, method: Method, rows: Sequence[Row], **given: Any) -> HeadEffects:

@@ -290,7 +290,7 @@ def row_notes(task: Prepared) -> Iterator[Note]:
     if spec["kind"] == "items":
         fitted, held_out = task.facts["train_rows"], task.facts["test_rows"]
         if fitted < seen:
-            yield Note(f"{task.name}: {fitted} of {plural(seen, 'item')}, {held_out} held out")
+            yield Note(f"{task.name}: {fitted} of {plural(seen, 'item')}, {held_out} held out", "fact")
         return
     rows = sum(task.facts[f"{side}_rows"] for side in ("train", "test", "known"))
     share = task.facts["test_rows"] / rows

@@ -266,8 +266,8 @@ def _look(pool: _Pool, at_work: Sequence[str], waiting: int, total: int, progres
         seen, notes = pool.ray.get(pool.board.read.remote(), timeout=10 * _LOOK)
     except pool.ray.exceptions.RayError:  # only what it shows is lost
         return
-    for text in notes:
-        progress(Note(text))
+    for note in notes:
+        progress(note)
     running = tuple(worker for worker in seen if worker.step in at_work)
     progress(Workers(running, total - len(at_work) - waiting, total))
 
@@ -280,7 +280,7 @@ class _Worker:
     def carry_out(self, job: WorkerJob, step: Step, board: Any) -> dict[str, Any]:
         from headatlas.run.ray_worker import carry_out
 
-        def tell(worker: Worker | None, notes: list[str]) -> None:
+        def tell(worker: Worker | None, notes: list[Note]) -> None:
             board.tell.remote(worker, notes)
 
         return carry_out(job, step, tell)
@@ -291,17 +291,17 @@ class _Board:
 
     def __init__(self) -> None:
         self._seen: dict[str, Worker] = {}
-        self._notes: dict[str, bool] = {}
+        self._notes: dict[Note, bool] = {}
 
-    def tell(self, worker: Worker | None, notes: list[str]) -> None:
+    def tell(self, worker: Worker | None, notes: list[Note]) -> None:
         if worker is not None:
             self._seen[worker.step] = worker
-        for text in notes:
-            self._notes.setdefault(text, True)
+        for note in notes:
+            self._notes.setdefault(note, True)
 
-    def read(self) -> tuple[list[Worker], list[str]]:
+    def read(self) -> tuple[list[Worker], list[Note]]:
         """What steps are at, and the notes that nobody has read."""
-        new = [text for text, is_new in self._notes.items() if is_new]
+        new = [note for note, is_new in self._notes.items() if is_new]
         self._notes = dict.fromkeys(self._notes, False)
         return list(self._seen.values()), new
 

@@ -30,7 +30,7 @@ from headatlas.run.executor import load_for_run
 __all__ = ["WorkerJob", "carry_out"]
 
 #: told what a worker is at (None: as before), and notes
-Tell = Callable[[Worker | None, list[str]], None]
+Tell = Callable[[Worker | None, list[Note]], None]
 #: seconds between two signs of life
 _TELL = 0.5
 
@@ -118,7 +118,7 @@ class _Telling:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
-            self.tell(None, [event.text])
+            self.tell(None, [event])
         elif isinstance(event, Update):
             now = time.monotonic()
             if now - self._told >= _TELL or event.done == event.total:

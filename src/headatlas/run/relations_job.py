@@ -97,11 +97,11 @@ class RelationsJob:
             if store.read(ScoreMap, store.runs["relations", relation.name]) is None
         ]
         if missing:
-            self.progress(Note(f"source vectors: {self.choice.source} ({self.choice.because})"))
+            self.progress(Note(f"source vectors: {self.choice.source} ({self.choice.because})", "fact"))
             _score(self.writer, store, missing, self.request.k, self.choice, self._heads_done)
         for relation in chosen:
             if not relation.measurable:
-                self.progress(Note(_how_measured(relation)))
+                self.progress(Note(_how_measured(relation), "caveat" if relation.has_enough else "early"))
             if few := _few_targets(relation, self.limits[relation.name]):
                 self.progress(Note(few))
         if self.request.dynamic:

@@ -77,6 +77,8 @@ def listed_tasks(tasks: Any, name: str = "items") -> list[str | Path | Task]:
 
 
 def _named(name: Any, items: Any) -> Task:
+    if isinstance(items, str | Path):
+        items = load_task(items)
     if not isinstance(items, Task):
         return Task.of(items, name=name)
     return replace(items, spec=replace(items.spec, name=name))
@@ -98,7 +100,7 @@ def load_task(name: TaskSource, *, trust_code: bool = False) -> Task:
         return Task.of(name)
     if not isinstance(name, str | Path):
         raise TaskError(
-            f"{name!r:.60} is no task; give a name, a file, a list of items or what load_task returns."
+            f"{name!r:.60} is not a task; give a name, a file, a list of items or what load_task returns."
         )
     text = str(name)
     if isinstance(name, str) and text.startswith("hub:"):
@@ -193,7 +195,7 @@ def _from_file(path: Path, query: str = "") -> Task:
         )
     file_format(path, form)
     if not path.is_file():
-        raise TaskError(f"{path} does not exist or is no file.")
+        raise TaskError(f"{path} does not exist or is not a file.")
     source: dict[str, Any] = {"file": path.name}
     source |= {"columns": columns} if columns else {}
     source |= {"format": form} if form else {}

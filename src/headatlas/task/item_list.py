@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from math import isnan
 from operator import index
 from typing import Any
 
-from headatlas.core import TaskError
+from headatlas.core import TaskError, warn_user
 from headatlas.task.record_file import Record
 
-__all__ = ["AUTO", "DEFAULT_SHARE", "ITEM_KEYS", "HeldOut", "checked_test", "is_item_list", "item_records"]
+__all__ = [
+    "AUTO",
+    "DEFAULT_SHARE",
+    "ITEM_KEYS",
+    "HeldOut",
+    "checked_test",
+    "is_item_list",
+    "is_table",
+    "item_records",
+    "rows_of",
+]
 
 #: what an item may say; prompt and target are needed
 ITEM_KEYS = ("prompt", "target", "corrupted", "foil", "group")
@@ -22,8 +33,9 @@ HeldOut = float | int | str | Sequence[Any] | None
 
 def is_item_list(value: Any) -> bool:
     """True for a table, and for a list that holds items and not tasks."""
-    if _is_table(value):
+    if is_table(value):
         return True
+    value = rows_of(value)
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         return False
     first = value[0]
@@ -34,13 +46,15 @@ def is_item_list(value: Any) -> bool:
 
 def item_records(items: Any, where: str) -> list[Record]:
     """A record for each item; the keys that any item has are in all of them."""
-    if _is_table(items):
+    items = rows_of(items)
+    if is_table(items):
         columns = [str(name) for name in items.columns]
         for key in ITEM_KEYS[:2]:
             if key not in columns:
                 raise TaskError(
                     f"{where}: the table has no column {key!r}; it has {', '.join(columns) or 'none'}."
                 )
+        _warn_of_slips(columns, where)
         kept = [key for key in ITEM_KEYS if key in columns]
         items = items[kept].to_dict("records")
     if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
@@ -56,7 +70,8 @@ def checked_test(test: Any, where: str) -> HeldOut:
     """What is held out, as plain values that JSON can hold."""
     if test is None or (isinstance(test, str) and test == AUTO):
         return test
-    if _is_table(test) or (isinstance(test, Sequence) and not isinstance(test, str)):
+    test = rows_of(test)
+    if is_table(test) or (isinstance(test, Sequence) and not isinstance(test, str)):
         return item_records(test, f"{where}: test")
     number = test.item() if hasattr(test, "item") else test  # of NumPy
     is_count = isinstance(number, int) and not isinstance(number, bool) and number >= 1
@@ -68,9 +83,22 @@ def checked_test(test: Any, where: str) -> HeldOut:
     )
 
 
-def _is_table(value: Any) -> bool:
+def is_table(value: Any) -> bool:
     """True for a pandas DataFrame, which is not imported for this."""
     return hasattr(value, "columns") and hasattr(value, "to_dict")
+
+
+def rows_of(value: Any) -> Any:
+    """The rows of a NumPy array of shape [n, 2] as lists; anything else as it is."""
+    return value.tolist() if getattr(value, "ndim", 0) == 2 and hasattr(value, "tolist") else value
+
+
+def _warn_of_slips(columns: Sequence[str], where: str) -> None:
+    """Warn of columns that are almost a key of an item. Other columns of a table are nobody's concern."""
+    for column in columns:
+        close = get_close_matches(column.lower(), ITEM_KEYS, 1, 0.75)
+        if column not in ITEM_KEYS and close and close[0] not in columns:
+            warn_user(f"{where}: the column {column!r} is not used; did you mean {close[0]!r}?")
 
 
 def _record(item: Any, where: str) -> Record:

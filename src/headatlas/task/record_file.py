@@ -21,7 +21,7 @@ def file_format(path: Path, given: str | None = None) -> str:
     """How the file is written, by its ending unless it is given."""
     chosen = given or FORMATS.get(path.suffix.lower())
     if chosen is None or chosen not in FORMATS.values():
-        raise TaskError(f"{path.name} is no task file; allowed are .yaml, {', '.join(FORMATS)}.")
+        raise TaskError(f"{path.name} is not a task file; allowed are .yaml, {', '.join(FORMATS)}.")
     return chosen
 
 
@@ -29,7 +29,7 @@ def read_file(path: Path, given: str | None = None) -> Iterator[Record]:
     """The records of a file, in its order."""
     form = file_format(path, given)
     if not path.is_file():
-        raise TaskError(f"{path} does not exist or is no file.")
+        raise TaskError(f"{path} does not exist or is not a file.")
     readers = {"jsonl": _json_lines, "csv": _csv, "parquet": _parquet}
     try:
         yield from readers[form](path)

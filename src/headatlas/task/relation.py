@@ -18,6 +18,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from headatlas.core import CATEGORIES, RequestError, TaskError, UnknownNameError, is_printable
+from headatlas.task.item_list import is_table, rows_of
 
 __all__ = [
     "OTHER",
@@ -98,11 +99,12 @@ def load_relation(name: RelationSource, *, category: str | None = None) -> Relat
         return name
     if isinstance(name, str) and name in _catalogue():
         return _builtin(name)
+    name = _plain_pairs(name)
     if _is_pairs(name):
         return Relation(_UNNAMED, name, category=category or OTHER)
     if not isinstance(name, str | Path):
         raise TaskError(
-            f"{name!r:.60} is no relation; give a name, a file, a list of pairs or Relation(name, pairs)."
+            f"{name!r:.60} is not a relation; give a name, a file, a list of pairs or Relation(name, pairs)."
         )
     path = Path(name)
     if path.suffix.lower() not in (".csv", ".json"):
@@ -144,6 +146,7 @@ def distinct_relations(relations: Relations | None) -> list[Relation]:
 def _listed(relations: Relations | None) -> list[Any]:
     if relations is None:
         return list(builtin_relations())
+    relations = _plain_pairs(relations)
     if isinstance(relations, str | Mapping) or not isinstance(relations, Iterable):
         return [relations]
     listed = list(relations)
@@ -153,9 +156,24 @@ def _listed(relations: Relations | None) -> list[Any]:
 def _named(relations: Mapping[Any, Any]) -> list[Relation]:
     """The relations of {name: pairs}."""
     return [
-        replace(pairs, name=name) if isinstance(pairs, Relation) else Relation(name, pairs)
+        replace(load_relation(pairs), name=name)
+        if isinstance(pairs, str | Path | Relation)
+        else Relation(name, pairs)
         for name, pairs in relations.items()
     ]
+
+
+def _plain_pairs(pairs: Any) -> Any:
+    """The pairs of a DataFrame with the columns `source` and `target`, or of an array; others as they are."""
+    if not is_table(pairs):
+        return rows_of(pairs)
+    columns = [str(name) for name in pairs.columns]
+    for column in ("source", "target"):
+        if column not in columns:
+            raise TaskError(
+                f"the table of pairs has no column {column!r}; it has {', '.join(columns) or 'none'}."
+            )
+    return pairs[["source", "target"]].to_numpy().tolist()
 
 
 def _is_pairs(value: Any) -> TypeGuard[Sequence[tuple[str, str]]]:
@@ -239,7 +257,7 @@ def _from_json(path: Path, text: str) -> _Read:
     for number, entry in enumerate(data, 1):
         pair = [entry.get("source"), entry.get("target")] if isinstance(entry, dict) else entry
         if not isinstance(pair, list) or len(pair) != 2:
-            raise TaskError(f"{path.name}: entry {number} is no pair: {json.dumps(pair)[:60]}.")
+            raise TaskError(f"{path.name}: entry {number} is not a pair: {json.dumps(pair)[:60]}.")
         pairs.append((number, *pair))
     category, prompt = (keys.get(key) for key in ("category", "prompt"))
     for key, value in (("category", category), ("prompt", prompt)):
@@ -262,6 +280,7 @@ def _require_prompt(prompt: str, where: str) -> None:
 
 def _require_pairs(name: str, pairs: Any) -> list[tuple[str, str]]:
     """Tuples; a pair may be given as any sequence of two texts."""
+    pairs = _plain_pairs(pairs)
     if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
         raise TaskError(
             f'relation {name!r}: pairs are a list such as [("France", "Paris")], not {pairs!r:.60}.'

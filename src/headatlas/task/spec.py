@@ -126,7 +126,7 @@ class TaskSpec:
         return cls(**data)
 
     def to_json(self) -> dict[str, Any]:
-        """A task without a template of foils is written as in atlases that are older than foils."""
+        """A task without a template of foils is written as in atlases written before foils existed."""
         data = asdict(self)
         return data if self.foil else {key: value for key, value in data.items() if key != "foil"}
 

@@ -12,9 +12,10 @@ import numpy as np
 from headatlas.core import (
     DIRECTIONS,
     Progress,
-    RequestError,
     UnknownNameError,
     Update,
+    check_tokenizer,
+    given_load_options,
     progress_of,
     require_whole,
     warn_user,
@@ -87,12 +88,10 @@ def relation_scores(
     if source not in ("auto", *SOURCES):
         raise UnknownNameError("source", source, ("auto", *SOURCES))
     least = require_whole("min_pairs", min_pairs, 1, 1_000_000)
-    options: dict[str, Any] = {
-        "dtype": dtype, "device": device, "device_map": device_map, "revision": revision,
-    }  # fmt: skip
-    options = {name: value for name, value in options.items() if value is not None}
-    if trust_remote_code:
-        options["trust_remote_code"] = True
+    options = given_load_options(
+        model, dtype=dtype, device=device, device_map=device_map, revision=revision,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
     with _loaded(model, tokenizer, options) as loaded, progress_of(progress) as report:
 
         def report_heads(what: str, done: int, total: int) -> None:
@@ -109,10 +108,8 @@ def relation_scores(
 
 def _loaded(model: Any, tokenizer: Any, options: Mapping[str, Any]) -> AbstractContextManager[Model]:
     if isinstance(model, str | Path):
-        as_model(model, tokenizer)  # refuses a tokenizer, which a name brings with it
+        check_tokenizer(model, tokenizer)
         return borrowed_model(model, **options)
-    for name in options:
-        raise RequestError(f"{name} cannot be changed: a model that is loaded is used as it is.")
     return nullcontext(as_model(model, tokenizer))
 
 
