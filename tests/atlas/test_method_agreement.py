@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from headatlas import MethodAgreement
 from headatlas.atlas import Atlas, EffectMap, Run
 from headatlas.atlas.method_agreement import compare_methods
+from headatlas.core import metric_words
 from headatlas.page.payload import payload_of
 from support.atlases import atlas_of, spec_of
 
@@ -79,6 +83,37 @@ def test_gates_are_compared_with_effects():
     atlas = Atlas(gated.spec, runs, fits, effects=[effects])
     (reason,) = reasons(atlas, "ablate-zero")
     assert reason["other"] == "gating"
+
+
+def with_metric(atlas: Atlas, **metrics: str) -> Atlas:
+    """The atlas with the metrics of its methods: ablate_zero="kl"."""
+    for name, metric in metrics.items():
+        key = name.replace("_", "-"), "sums"
+        about = {"unit": metric_words(metric).unit}
+        settings = {"resolved": {"metric": metric}}
+        atlas.runs[key] = replace(atlas.runs[key], about=about, settings=settings)
+    return atlas
+
+
+def test_methods_are_compared_within_a_metric():
+    maps = {"ablate-zero": falling(), "ablate-mean": -falling(), "mediate": falling()}
+    atlas = with_metric(atlas_with(maps), ablate_zero="logit_diff", ablate_mean="logit_diff")
+    (agreement,) = atlas.method_agreement("sums")
+    assert isinstance(agreement, MethodAgreement) and agreement.disagree
+    assert {agreement.first, agreement.second} == {"ablate-mean", "ablate-zero"}
+    assert reasons(atlas, "ablate-mean") and not reasons(atlas, "mediate")
+    assert not with_metric(atlas, ablate_zero="kl").method_agreement("sums")
+
+
+@pytest.mark.parametrize("metrics", [("nll", "kl"), ("kl", "nll"), ("kl", "kl")])
+def test_gates_are_compared_with_effects_of_their_metric(metrics):
+    high = np.linspace(0.99, 0.3, 60).reshape(6, 10)
+    gated = atlas_of({"sums": {0: (high, high - 0.2)}})
+    effects = atlas_with({"ablate-zero": -falling()})
+    runs = {**gated.runs, **effects.runs}
+    atlas = Atlas(gated.spec, runs.values(), gated.records(), effects=effects.records())
+    atlas = with_metric(atlas, gating=metrics[0], ablate_zero=metrics[1])
+    assert bool(atlas.method_agreement("sums")) == (metrics[0] == metrics[1])
 
 
 @pytest.mark.parametrize("case", ["few heads", "another unit", "constant"])

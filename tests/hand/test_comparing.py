@@ -299,15 +299,17 @@ def test_other_ranges_shapes_and_imports_begin_at_other_gates():
     assert compare_atlases(one, random_atlas(2, shape=(5, 5)), "sums").shared == ()
 
 
-def fitted(seed, *, dtype="float32", updates=8, objective="bounded", **given):
+def fitted(seed, *, dtype="float32", updates=8, objective="bounded", metric=None, items=16, of="a", **given):
     stages = {stage: {"updates": updates} for stage in ("free", "pressed")}
     settings = {
         "given": given,
-        "resolved": {"objective": objective, **stages},
+        "resolved": {"objective": objective, **stages, **({"metric": metric} if metric else {})},
         "decides": {"dtype": dtype},
     }
     atlas = random_atlas(seed)
-    atlas.runs["gating", "sums"] = replace(atlas.runs["gating", "sums"], settings=settings)
+    facts = {"train_rows": items, "content_hash": of}
+    run = replace(atlas.runs["gating", "sums"], settings=settings, task_facts=facts)
+    atlas.runs["gating", "sums"] = run
     return atlas
 
 
@@ -318,6 +320,9 @@ def fitted(seed, *, dtype="float32", updates=8, objective="bounded", **given):
         ({"updates": 16}, "updates 8+8 and 16+16"),
         ({"objective": "plain"}, "objective bounded and plain"),
         ({"preset": "paper"}, "preset quick and paper"),
+        ({"metric": "kl"}, "metric nll and kl"),
+        ({"items": 20}, "items 16 and 20"),
+        ({"of": "b"}, "items 16 and 16 others"),
     ],
 )
 def test_fits_that_were_made_differently_are_compared_with_a_warning(changed, words):

@@ -382,10 +382,11 @@ def test_two_dtypes_in_an_atlas_are_noted(folder, task, tmp_path):
 
 def test_a_comparison_of_two_dtypes_or_settings_warns(folder, task, tmp_path):
     first, second = (map_heads(folder, str(task), dtype=dtype, **SMALL) for dtype in ("float32", "bfloat16"))
-    again = map_heads(folder, str(task), dtype="float32", **SMALL)
-    assert caught(lambda: compare(first, again))[1] == []
-    _, (text,) = caught(lambda: compare(first, second))
-    assert "not fitted alike: dtype float32 and bfloat16" in text
+    alike = map_heads(folder, str(task), dtype="float32", **SMALL)
+    assert caught(lambda: compare(first, alike))[1] == []
+    comparison, (text,) = caught(lambda: compare(first, second))
+    assert comparison.differences == ("dtype float32 and bfloat16",)
+    assert text.startswith("the two were not fitted alike: dtype float32 and bfloat16; heads may differ")
     longer = map_heads(folder, str(task), dtype="float32", **{**SMALL, "updates": 6, "objective": "bounded"})
-    _, (text,) = caught(lambda: compare(first, longer))
-    assert "updates 5+5 and 6+6" in text
+    comparison, (text,) = caught(lambda: compare(first, longer))
+    assert "updates 5+5 and 6+6" in comparison.differences and "updates 5+5 and 6+6" in text

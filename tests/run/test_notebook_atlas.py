@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import matplotlib as mpl
 import numpy as np
@@ -78,8 +79,106 @@ def test_saved_opened_and_joined(atlas, tmp_path):
     )
     own = table[["interference"]].rename(columns={"interference": "my_score"})
     table.join(own).to_parquet(tmp_path / "heads.parquet")
-    with pytest.raises(ha.AtlasError, match="holds an atlas already; choose a new folder"):
-        atlas.save(tmp_path / "atlas")
+
+
+def folder_contents(folder):
+    return {
+        path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_a_cell_that_saves_can_run_twice(atlas, model, task, tmp_path):
+    folder = atlas.save(tmp_path / "atlas")
+    before = folder_contents(folder)
+    assert atlas.save(folder) == ha.open_atlas(folder).save(folder) == folder
+    again = ha.map_heads(model, task, method="ablate-mean", items=6)  # its seconds differ
+    with pytest.raises(ha.AtlasError, match="holds another atlas; choose a new folder, or merge"):
+        again.save(folder)
+    assert folder_contents(folder) == before
+
+
+def test_merged_seeds_are_joined(model, task, tmp_path):
+    given = {**SMALL, "progress": False}
+    first, second = (ha.map_heads(model, task, **{**given, "seeds": seeds}) for seeds in ([0, 1], [2, 3]))
+    merged = first.merge(second)
+    assert merged.seeds("words") == [0, 1, 2, 3]
+    settings = merged.run("words").settings
+    assert settings["resolved"]["seeds"] == settings["given"]["seeds"] == 4
+    few = ha.map_heads(model, task, **{**given, "seeds": [1]}).merge(second)
+    assert few.run("words").requested_seeds == {1, 2, 3}
+    assert few.run("words").settings["resolved"]["seeds"] == [1, 2, 3]
+    merged.save(tmp_path / "atlas")
+    resumed = ha.map_heads(model, task, **{**given, "seeds": 4}, out=tmp_path / "atlas")
+    assert resumed.gates().equals(merged.gates())
+
+
+def test_a_merge_of_two_dtypes_warns(task, tmp_path):
+    small = small_model()
+    small.hf.save_pretrained(tmp_path / "model")
+    small.tokenizer.save_pretrained(tmp_path / "model")
+    gates = ha.map_heads(tmp_path / "model", task, dtype="float32", **SMALL)
+    effects = {
+        dtype: ha.map_heads(tmp_path / "model", task, method="ablate-mean", items=4, dtype=dtype)
+        for dtype in ("float32", "bfloat16")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gates.merge(effects["float32"])
+    words = r"words \(ablate-mean\) is in bfloat16, .* has words by gating in float32; rounding .*'float32'"
+    with pytest.warns(ha.HeadatlasWarning, match=words):
+        gates.merge(effects["bfloat16"])
+
+
+def test_a_contrast_is_neither_validated_nor_exported(atlas, model, task, tmp_path):
+    other = str(write_task(tmp_path / "others.jsonl", 120, seed=1))
+    contrast = ha.contrast_heads(model, retain=task, forget=other, seeds=1, updates=3, batch=4)
+    words = r"contrasts only \(words without others\); contrasts are not validated or exported; .*map_heads"
+    for use in (
+        lambda: ha.validate_atlas(contrast, model=model),
+        lambda: ha.export_model(contrast, None, tmp_path / "checkpoint", model=model),
+    ):
+        with pytest.raises(ha.AtlasError, match=words) as error:
+            use()
+        assert "/tmp" not in str(error.value)
+    with pytest.raises(ha.AtlasError, match="'words without others' is a contrast; contrasts are not"):
+        ha.validate_atlas(atlas.merge(contrast), model=model, tasks=["words without others"])
+    effects = ha.map_heads(model, task, method="ablate-mean", items=4)
+    with pytest.raises(
+        ha.AtlasError, match=r"^this atlas has no task that was gated to the end; .*map_heads"
+    ):
+        ha.validate_atlas(effects, model=model)
+
+
+def test_effects_on_more_items_than_the_gates(model):
+    """The advice names the number of items held out."""
+    items = [(f"w{number} w{number + 1}", f" w{number + 2}") for number in range(20)]
+    effects = ha.map_heads(model, {"words": items}, method="ablate-mean")
+    merged = effects.merge(ha.map_heads(model, {"words": items}, test=4, **SMALL))
+    options = {"model": model, "items": 4, "draws": 3, "effect_items": 2, "retest": 0}
+    words = "measured on 20 items and its gates fitted on 16"
+    with pytest.warns(ha.HeadatlasWarning, match=f"{words}; map both with the same test=4"):
+        ha.validate_atlas(merged, **options)
+    with pytest.raises(ha.AtlasError, match=f"{words}, .* map both with the same test=4, or"):
+        ha.validate_atlas(merged, methods=["ablate-mean"], **options)
+    alike = ha.map_heads(model, {"words": items}, method="ablate-mean", test=4)
+    merged = alike.merge(ha.map_heads(model, {"words": items}, test=4, **SMALL))
+    assert (
+        "ablate-mean"
+        in ha.validate_atlas(merged, methods=["ablate-mean"], **options).validation("words").named()
+    )
+
+
+def test_effects_of_another_metric_are_not_ranked_by_the_curves(model, task):
+    effects = ha.map_heads(model, task, method="ablate-mean", items=4, metric="kl")
+    merged = effects.merge(ha.map_heads(model, task, **SMALL))
+    options = {"model": model, "tasks": [task], "items": 4, "draws": 3, "effect_items": 2, "retest": 0}
+    words = "measured by the metric kl, and the curves are in nll"
+    with pytest.raises(ha.AtlasError, match=f"{words}, .*; give metric='kl', or"):
+        ha.validate_atlas(merged, methods=["ablate-mean"], **options)
+    with pytest.warns(ha.HeadatlasWarning, match=f"left out: ablate-mean of words, .* {words}"):
+        assert "ablate-mean" not in ha.validate_atlas(merged, **options).validation("words").named()
+    by_kl = ha.validate_atlas(merged, methods=["ablate-mean"], metric="kl", **options).validation("words")
+    assert by_kl.metric.name == "kl" and "ablate-mean" in by_kl.named()
 
 
 def test_a_saved_atlas_goes_on_as_one_that_was_made_there(model, task, tmp_path):

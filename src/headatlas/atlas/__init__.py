@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from headatlas.atlas.agreement import Summary
     from headatlas.atlas.atlas import Atlas, atlases_in, open_atlas, require_atlas
     from headatlas.atlas.category import categories, category_words
+    from headatlas.atlas.combine import dtype_advice, other_dtypes
     from headatlas.atlas.comparison import BINS, Comparison, compare, compare_atlases, shared_tasks
     from headatlas.atlas.contents import Contents
     from headatlas.atlas.contrasts import ContrastSeeds, ContrastSummary, contrasts_of, summarize_contrast
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     )
     from headatlas.atlas.interval import Interval
     from headatlas.atlas.merge import gathering, put_in_order
+    from headatlas.atlas.method_agreement import MethodAgreement
     from headatlas.atlas.record import EffectMap, Fit, ItemEffects, Run, ScoreMap, record_path
     from headatlas.atlas.relation_summary import RelationSummary
     from headatlas.atlas.report import Report
@@ -80,6 +82,7 @@ __all__ = [
     "ImportSummary",
     "Interval",
     "ItemEffects",
+    "MethodAgreement",
     "RelationSummary",
     "Report",
     "Run",
@@ -103,6 +106,7 @@ __all__ = [
     "describe_corruption",
     "doubts",
     "download_atlas",
+    "dtype_advice",
     "effect_doubts",
     "find",
     "gathering",
@@ -114,6 +118,7 @@ __all__ = [
     "mean_of_seeds",
     "note_path",
     "open_atlas",
+    "other_dtypes",
     "pack_atlas",
     "put_in_order",
     "reading_words",

@@ -11,7 +11,7 @@ import numpy as np
 
 from headatlas.atlas.agreement import Summary, always, any_seed, held_out_summary, summarise
 from headatlas.atlas.category import categories, in_order
-from headatlas.atlas.combine import merge_notes, merge_records, merge_runs
+from headatlas.atlas.combine import merge_notes, merge_records, merge_runs, warn_of_dtypes
 from headatlas.atlas.contents import Contents, contents_of
 from headatlas.atlas.contrasts import ContrastSeeds, contrast_by_seed, contrasts_of
 from headatlas.atlas.effect_summary import EffectSummary, completeness_error, pool_effects, summarize_effects
@@ -121,18 +121,20 @@ class Atlas:
         yield from self._scores.values()
 
     def save(self, folder: str | Path) -> Path:
-        """Write the atlas into a new folder, which `open_atlas` reads, and return its path. An existing
-        folder is refused."""
+        """Write the atlas into a new folder, which `open_atlas` reads, and return its path. A folder that
+        holds these results already stays as it is; any other existing folder is refused."""
         return save_atlas(self, folder)
 
     def merge(self, other: Atlas | str | Path) -> Atlas:
         """A new atlas with the results of both, which must be of the same weights.
 
         Where one method mapped the same task in both with the same settings, seeds are joined; with other
-        settings they are refused. What both have is taken from this atlas.
+        settings they are refused. What both have is taken from this atlas. Warns if the two have results in
+        different dtypes.
         """
         other = require_atlas(other)
         runs = merge_runs(self, other)
+        warn_of_dtypes(self, other)
         records = merge_records(self, other, runs)
         return Atlas(
             self.spec,

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headatlas.atlas.record import Record, Run
-from headatlas.core import AtlasError, difference
+from headatlas.atlas.stability import HALVES
+from headatlas.core import AtlasError, difference, warn_user
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
 
-__all__ = ["merge_notes", "merge_records", "merge_runs"]
+__all__ = [
+    "dtype_advice",
+    "merge_notes",
+    "merge_records",
+    "merge_runs",
+    "other_dtypes",
+    "warn_of_dtypes",
+]
 
 Note = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -29,6 +37,41 @@ def merge_runs(one: Atlas, other: Atlas) -> list[Run]:
     for key, run in other.runs.items():
         runs[key] = _merge_run(one, other, runs[key], run) if key in runs else run
     return list(runs.values())
+
+
+def other_dtypes(run: Run, others: Iterable[Run]) -> dict[str, str]:
+    """The results of `others` in another dtype than those of `run`: task (and method if it differs) ->
+    dtype."""
+    dtype = run.decides.get("dtype")
+    return {
+        f"{other.task} by {other.method}" if other.method != run.method else other.task: other.decides[
+            "dtype"
+        ]
+        for other in others
+        if dtype is not None and other.decides.get("dtype") not in (None, dtype)
+    }
+
+
+def dtype_advice(others: Mapping[str, str]) -> str:
+    """Why results of several dtypes are not compared, and how to get results of one."""
+    return (
+        "rounding changes scores and roles, so compare results of one dtype only "
+        f"(dtype={next(iter(others.values()))!r})"
+    )
+
+
+def warn_of_dtypes(one: Atlas, other: Atlas) -> None:
+    """Warn if results that are merged are in different dtypes."""
+    lines = []
+    for run in other.runs.values():
+        if run.method not in HALVES and (different := other_dtypes(run, one.runs.values())):
+            listed = ", ".join(f"{name} in {dtype}" for name, dtype in different.items())
+            lines.append(
+                f"{run.task} ({run.method}) is in {run.decides['dtype']}, but the other atlas "
+                f"has {listed}; {dtype_advice(different)}"
+            )
+    if lines:
+        warn_user("\n".join(lines))
 
 
 def _check_weights(one: Atlas, other: Atlas) -> None:
@@ -52,8 +95,10 @@ def _check_weights(one: Atlas, other: Atlas) -> None:
 
 def _merge_run(one: Atlas, other: Atlas, known: Run, run: Run) -> Run:
     if known.identity == run.identity:
-        larger = run if _seed_count(run) > _seed_count(known) else known
-        return replace(larger, baseline=known.baseline or run.baseline)
+        seeds = known.requested_seeds | run.requested_seeds
+        larger = run if len(run.requested_seeds) > len(known.requested_seeds) else known
+        merged = larger if larger.requested_seeds == seeds else larger.with_seeds(seeds)
+        return replace(merged, baseline=known.baseline or run.baseline)
     key = (run.method, run.task)
     if not _has_records(one, key):
         return run
@@ -63,10 +108,6 @@ def _merge_run(one: Atlas, other: Atlas, known: Run, run: Run) -> Run:
         f"both atlases have {run.task!r} ({run.method}), and not of the same request: "
         f"{difference(known.decides, run.decides)}; give one of the tasks another name, or keep two atlases."
     )
-
-
-def _seed_count(run: Run) -> int:
-    return int(run.settings.get("resolved", {}).get("seeds", 0))
 
 
 def _has_records(atlas: Atlas, key: tuple[str, str]) -> bool:

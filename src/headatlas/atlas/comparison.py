@@ -40,6 +40,7 @@ from headatlas.core import (
     AtlasError,
     RequestError,
     UnknownNameError,
+    metric_name,
     ranked,
     require_share,
     warn_user,
@@ -80,7 +81,8 @@ class Comparison:
     seeds do, and `verdict_p` is the p of that (None if there are too few seeds). `shared` says what the two
     have in common, so that they are not independent; `perhaps_shared` what they may have in common. `changed`
     are the heads whose importance differs most: (head, here, there). `differences` name the dtype, updates,
-    objective and preset of the two fits where these differ: "dtype bfloat16 and float32".
+    objective, preset and metric of the two fits and the number of their items, where these differ: "dtype
+    bfloat16 and float32".
     """
 
     names: tuple[str, str]
@@ -190,7 +192,7 @@ def compare(
     """Compare a gated task of two atlases, or two tasks of one atlas: `task=("sums", "words")`.
 
     Without `task`, the only one that both have. Warns if the two were not fitted alike: other dtype, updates,
-    objective or preset.
+    objective, preset, metric or items.
     """
     one, other = require_atlas(one), require_atlas(other)
     is_same_folder = one.path is not None and one.path == other.path
@@ -471,16 +473,29 @@ def _differences(first: Run, second: Run) -> tuple[str, ...]:
         f"{name} {here} and {there}"
         for name, here in facts[0].items()
         if (there := facts[1].get(name)) is not None and here != there
+    ) + _item_differences(first, second)
+
+
+def _item_differences(first: Run, second: Run) -> tuple[str, ...]:
+    """How many items two fits of one task have, if the items differ."""
+    counts, hashes = (
+        [run.task_facts.get(key) for run in (first, second)] for key in ("train_rows", "content_hash")
     )
+    is_known = None not in counts and None not in hashes
+    if first.task != second.task or not is_known or (counts[0] == counts[1] and hashes[0] == hashes[1]):
+        return ()
+    return (f"items {counts[0]} and {counts[1]}{' others' if counts[0] == counts[1] else ''}",)
 
 
 def _fit_settings(run: Run) -> dict[str, str]:
-    """The dtype, updates, objective and preset of a fit, without those that its run does not name."""
+    """The dtype, updates, objective, preset and metric of a fit, without those that its run does not
+    name."""
     resolved: Mapping[str, Any] = run.settings.get("resolved", {})
     settings = {"dtype": run.decides.get("dtype"), "objective": resolved.get("objective")}
     if "free" in resolved and "pressed" in resolved:
         settings["updates"] = "+".join(str(resolved[stage].get("updates")) for stage in ("free", "pressed"))
         settings["preset"] = run.settings.get("given", {}).get("preset") or "quick"
+        settings["metric"] = metric_name(run.metric)
     return {name: str(value) for name, value in settings.items() if value is not None}
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headatlas.atlas.statistics import rank_correlation
-from headatlas.core import Head, in_method_order, ranked
+from headatlas.core import Head, in_method_order, metric_words, ranked
 
 if TYPE_CHECKING:
     from headatlas.atlas.atlas import Atlas
+    from headatlas.atlas.record import Run
 
 __all__ = ["MethodAgreement", "compare_methods"]
 
@@ -53,22 +54,33 @@ class MethodAgreement:
 
 
 def compare_methods(atlas: Atlas, task: str, method: str | None = None) -> list[MethodAgreement]:
-    """Every pair of methods that measured the task, gating included; with `method` the pairs that it is in.
+    """Every pair of methods that measured the task by one metric, gating included; with `method` the pairs
+    that it is in.
 
-    Effects that were imported or are not in nats are left out: what they rank by is not known.
+    Effects that were imported or are not in the unit of their metric are left out: what they rank by is not
+    known.
     """
     names = ["gating"] if "gating" in atlas.methods(task) else []
     names += [
         name
         for name in in_method_order(name for of_task, name in atlas.effect_maps if of_task == task)
-        if "imported_from" not in atlas.run(task, name).task_facts and atlas.run(task, name).unit == "nats"
+        if _is_in_unit_of_metric(atlas.run(task, name))
     ]
     if len(atlas.spec) < _FEWEST_HEADS or (method is not None and method not in names):
         return []
-    pairs = [pair for pair in combinations(names, 2) if method is None or method in pair]
+    metrics = {name: atlas.run(task, name).metric for name in names}
+    pairs = [
+        (first, second)
+        for first, second in combinations(names, 2)
+        if metrics[first] == metrics[second] and method in (None, first, second)
+    ]
     importance = {name: atlas.importance(task, name).values for pair in pairs for name in pair}
     compared = [_compare(first, second, importance[first], importance[second]) for first, second in pairs]
     return [agreement for agreement in compared if agreement is not None]
+
+
+def _is_in_unit_of_metric(run: Run) -> bool:
+    return "imported_from" not in run.task_facts and run.unit == metric_words(run.metric).unit
 
 
 def _compare(first: str, second: str, left: np.ndarray, right: np.ndarray) -> MethodAgreement | None:

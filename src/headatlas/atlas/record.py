@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from headatlas.core import AtlasError, slug
+from headatlas.core import NLL, AtlasError, seed_numbers, slug
 
 __all__ = [
     "RECORDS",
@@ -49,6 +49,26 @@ class Run:
         """What the numbers depend on; empty if they were imported."""
         decides: Mapping[str, Any] = self.settings.get("decides", {})
         return decides
+
+    @property
+    def requested_seeds(self) -> set[int]:
+        """The seeds that were asked for; empty if they were imported."""
+        seeds = self.settings.get("resolved", {}).get("seeds", 0)
+        return set(seed_numbers(seeds if isinstance(seeds, list | tuple) else int(seeds)))
+
+    def with_seeds(self, seeds: set[int]) -> Run:
+        """The run with these seeds in its settings: their number, if they are the first ones."""
+        is_first = seeds == set(range(len(seeds)))
+        value = len(seeds) if is_first else sorted(seeds)
+        settings = {**self.settings, "resolved": {**self.settings.get("resolved", {}), "seeds": value}}
+        if "seeds" in self.settings.get("given", {}):
+            settings["given"] = {**self.settings["given"], "seeds": value}
+        return replace(self, settings=settings)
+
+    @property
+    def metric(self) -> Any:
+        """The metric of its numbers, as `metric_to_json` writes it; it is not stored for the default one."""
+        return self.settings.get("resolved", {}).get("metric", NLL)
 
     def has_other_weights(self, dtype: str, weights: str) -> bool:
         """True if the run was made with other exact weights. In another dtype the exact hashes cannot be

@@ -39,7 +39,6 @@ from headatlas.core import (
     difference,
     parse_json,
     require_path,
-    seed_numbers,
     slug,
     write_whole,
     writing,
@@ -197,9 +196,9 @@ class Store:
                     f"{self.root} has {run.task!r} already, made with {made_with}; "
                     "choose another out=… or ask for the same."
                 )
-            elif not _seeds(run) <= _seeds(known):
-                settings = _with_seeds(run.settings, _seeds(run) | _seeds(known))
-                entered.append(replace(known, settings=settings, request=run.request))
+            elif not run.requested_seeds <= known.requested_seeds:
+                joined = run.with_seeds(run.requested_seeds | known.requested_seeds)
+                entered.append(replace(known, settings=joined.settings, request=run.request))
             else:
                 entered.append(known)
         changed = [run for run in entered if self.runs.get((run.method, run.task)) != run]
@@ -394,22 +393,6 @@ def _require_writable_folder(root: Path) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):  # the same request can succeed later
             raise StoreError(f"{root} cannot be written: {reason}. {_RESUME}") from None
         raise RequestError(f"{root} cannot be written: {reason}; choose another out=….") from None
-
-
-def _seeds(run: Run) -> set[int]:
-    """The seeds that were asked for."""
-    seeds = run.settings.get("resolved", {}).get("seeds", 0)
-    return set(seed_numbers(seeds if isinstance(seeds, list) else int(seeds)))
-
-
-def _with_seeds(settings: Mapping[str, Any], seeds: set[int]) -> dict[str, Any]:
-    """The settings with these seeds: their number, if they are the first ones."""
-    is_first = seeds == set(range(len(seeds)))
-    value = len(seeds) if is_first else sorted(seeds)
-    changed = {"resolved": {**settings.get("resolved", {}), "seeds": value}}
-    if "seeds" in settings.get("given", {}):
-        changed["given"] = {**settings["given"], "seeds": value}
-    return {**settings, **changed}
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from headatlas.atlas import Atlas, EffectMap, Run, note_path, open_atlas, record_path
 from headatlas.core import (
-    NLL,
     AtlasError,
     Metric,
     ModelRef,
     RequestError,
     UnknownNameError,
     metric_from_json,
+    metric_name,
     metric_to_json,
     metric_words,
     require_metric,
@@ -60,6 +60,9 @@ OTHER_CURVES, ALL_CURVES = ("off", "by_chance"), "all"
 _NOT_FOUND = (
     "its file is not known or has moved; give the file that it was mapped from with tasks=… (relation:FILE "
     "for a relation)"
+)
+_NO_CONTRASTS = (
+    "contrasts are not validated or exported; headatlas.map_heads or 'headatlas map' gates a task, which is"
 )
 
 
@@ -135,13 +138,13 @@ class ValidateRequest:
                 gate_metric(atlas.run(task.name), metric)
         for name in names:
             check_held_out(atlas, name, "validate the map on")
-        wanted = _default_methods(atlas, names) if named is None else named
+        wanted = _default_methods(atlas, names, metric) if named is None else named
         load = {name: value for name, value in (load or {}).items() if value is not None}
         if model is None or isinstance(model, str | Path):
             if "dtype" not in load:
                 load["dtype"] = mapped_dtype(atlas, names)
             elif load["dtype"] not in _OPEN_DTYPES:
-                require_dtype(atlas, names, wanted, str(load["dtype"]).removeprefix("torch."))
+                require_dtype(atlas, names, wanted, str(load["dtype"]).removeprefix("torch."), metric)
         ref = named_model(model, atlas, **load)
         return cls(ref, tuple(chosen), wanted, items, draws, retest, effect_items, left_out, metric)
 
@@ -160,9 +163,9 @@ class ValidateRequest:
         runs: list[tuple[str, str]] = []
         for task in self.tasks:
             name, subject = task.name, (task.name,)
-            compared = compared_methods(atlas, name, self.methods)
+            compared = compared_methods(atlas, name, self.methods, self.metric)
             for method in compared:
-                if not has_effects(atlas, method, name):
+                if not has_effects(atlas, method, name, self.metric):
                     makes = (record_path(EffectMap, method, name, seed=0),)
                     first.append(Step(f"{name}: {method}", subject, part=f"effects {method}", makes=makes))
             halves = "ab" if self.retest else ""
@@ -222,9 +225,10 @@ def _named_methods(names: Sequence[str]) -> tuple[str, ...]:
     return wanted
 
 
-def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
+def _default_methods(atlas: Atlas, tasks: Sequence[str], metric: Metric | None) -> tuple[str, ...]:
     """The built-in methods, and those of plugins that one of the tasks was measured by. Left out with a
-    warning: a method that measured other items of a task in memory than its gates were fitted on."""
+    warning: a method that measured a task in memory on other items than its gates were fitted on, or by
+    another metric than that of the curves."""
     measured = {
         method
         for task in tasks
@@ -232,29 +236,61 @@ def _default_methods(atlas: Atlas, tasks: Sequence[str]) -> tuple[str, ...]:
         if "imported_from" not in atlas.run(task, method).task_facts
     }
     names = [name for name in effect_methods() if name in METHODS.built_in or name in measured]
-    apart = [(name, task) for name in names for task in tasks if _has_own_items(atlas, name, task)]
-    if apart:
-        listed = ", ".join(f"{name} of {task}" for name, task in apart)
-        warn_user(
-            f"left out: {listed}, because the effects were measured on other items than the gates were "
-            "fitted on; map both with the same test= to compare them."
-        )
-    return tuple(name for name in names if name not in {method for method, _ in apart})
+    lines, dropped = [], set()
+    for name in names:
+        for task in tasks:
+            if mismatch := _item_mismatch(atlas, name, task) or _metric_mismatch(atlas, name, task, metric):
+                dropped.add(name)
+                lines.append(f"left out: {name} of {task}, because the effects were {'; '.join(mismatch)}")
+    if lines:
+        warn_user("\n".join(lines))
+    return tuple(name for name in names if name not in dropped)
 
 
-def _has_own_items(atlas: Atlas, method: str, task: str) -> bool:
-    """True if effects of a task in memory were measured on other items than its gates were fitted on."""
+def _item_mismatch(atlas: Atlas, method: str, task: str) -> tuple[str, str] | None:
+    """(how the items of effects of a task in memory differ from those of its gates, how to repair that); None
+    if they do not, or there are no effects."""
     if method not in atlas.methods(task):
-        return False
+        return None
     runs = [atlas.run(task, name) for name in (method, "gating")]
-    kinds = {run.task_facts.get("spec", {}).get("kind") for run in runs}
-    return kinds == {"items"} and runs[0].decides.get("tasks") != runs[1].decides.get("tasks")
+    facts = [run.task_facts for run in runs]
+    specs = [fact.get("spec", {}) for fact in facts]
+    is_in_memory = all(spec.get("kind") == "items" for spec in specs)
+    if not is_in_memory or runs[0].decides.get("tasks") == runs[1].decides.get("tasks"):
+        return None
+    repair = "map both with the same items"
+    if specs[0].get("test") != specs[1].get("test"):
+        test = specs[1].get("test")
+        repair = f"map both with the same test={'…' if isinstance(test, Mapping) else test}"
+    counts = [fact.get("train_rows") for fact in facts]
+    if None in counts or counts[0] == counts[1]:
+        return "measured on other items than its gates were fitted on", repair
+    return f"measured on {counts[0]} items and its gates fitted on {counts[1]}", repair
+
+
+def _metric_mismatch(atlas: Atlas, method: str, task: str, metric: Metric | None) -> tuple[str, str] | None:
+    """(how the metric of effects differs from that of the curves, how to repair that); None if it does not,
+    there are no effects, or the method has no choice of metrics."""
+    if method not in atlas.methods(task) or "metric" not in METHODS[method].options.names():
+        return None
+    measured = atlas.run(task, method).metric
+    of_curves = atlas.run(task).metric if metric is None else metric_to_json(metric)
+    if measured == of_curves:
+        return None
+    names = metric_name(measured), metric_name(of_curves)
+    if names[0] == names[1]:
+        names = (f"another {names[0]}", names[1])
+    repair = (
+        f"give metric={measured!r}"
+        if isinstance(measured, str)
+        else "give the metric of the effects (metric=…)"
+    )
+    return f"measured by the metric {names[0]}, and the curves are in {names[1]}", repair
 
 
 def gate_metric(run: Run, metric: Metric | None = None) -> Metric:
     """The metric that gates were fitted on. One that is a function must be `metric`."""
-    stored = run.settings.get("resolved", {}).get("metric", NLL)
-    return metric_from_json(stored, metric)
+    return metric_from_json(run.metric, metric)
 
 
 def curve_metric(atlas: Atlas, task: str, metric: Metric | None = None) -> Metric:
@@ -300,8 +336,14 @@ def _require_gated(atlas: Atlas, tasks: Sequence[str | Path | Task]) -> None:
         name = task.name if isinstance(task, Task) else str(task)
         if name in atlas.imported and name not in atlas.tasks:
             raise AtlasError(f"{name!r} is an imported score: there are no gates and no items to measure.")
+        if name in atlas.contrasts and name not in atlas.tasks:
+            raise AtlasError(f"{name!r} is a contrast; {_NO_CONTRASTS}.")
     if not atlas.tasks:
-        raise AtlasError(f"{atlas.path} has no task that was gated to the end; map_heads makes one.")
+        if atlas.contrasts:
+            raise AtlasError(
+                f"this atlas has contrasts only ({', '.join(atlas.contrasts)}); {_NO_CONTRASTS}."
+            )
+        raise AtlasError("this atlas has no task that was gated to the end; map_heads makes one.")
 
 
 def gated_tasks(
@@ -380,19 +422,24 @@ def mapped_dtype(atlas: Atlas, tasks: Sequence[str]) -> str:
     return next(iter(fitted.values()), "fast")
 
 
-def compared_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> list[str]:
-    """The methods asked for, and those compared before whose effects are still comparable."""
-    known = [method for method, reason in _compared_before(atlas, task).items() if not reason]
+def compared_methods(
+    atlas: Atlas, task: str, wanted: Sequence[str], metric: Metric | None = None
+) -> list[str]:
+    """The methods asked for, and those compared before whose effects are still comparable in curves of
+    `metric`."""
+    known = [method for method, reason in _compared_before(atlas, task, metric).items() if not reason]
     return [method for method in effect_methods() if method in {*wanted, *known}]
 
 
-def dropped_methods(atlas: Atlas, task: str, wanted: Sequence[str]) -> dict[str, str]:
+def dropped_methods(
+    atlas: Atlas, task: str, wanted: Sequence[str], metric: Metric | None = None
+) -> dict[str, str]:
     """method -> why it was compared before and will not be now."""
-    before = _compared_before(atlas, task)
+    before = _compared_before(atlas, task, metric)
     return {method: reason for method, reason in before.items() if reason and method not in wanted}
 
 
-def _compared_before(atlas: Atlas, task: str) -> dict[str, str]:
+def _compared_before(atlas: Atlas, task: str, metric: Metric | None) -> dict[str, str]:
     """The methods that the stored validation compares with gating: method -> why its effects are not
     comparable now; empty if they are."""
     reasons = {}
@@ -404,20 +451,21 @@ def _compared_before(atlas: Atlas, task: str) -> dict[str, str]:
         elif method not in atlas.methods(task):
             reasons[method] = "the atlas has no effects of it"
         else:
-            mismatch = _why_incomparable(atlas, method, task)
+            mismatch = _why_incomparable(atlas, method, task, metric)
             reasons[method] = f"its effects were {mismatch[0]}" if mismatch else ""
     return reasons
 
 
-def has_effects(atlas: Atlas, method: str, task: str) -> bool:
+def has_effects(atlas: Atlas, method: str, task: str, metric: Metric | None = None) -> bool:
     """True if the atlas has effects that can be compared with the gates, of however many items.
 
     They must have been measured by this version of the method, with the weights, in the dtype and with the
-    items of the gates; others are refused. The records alone decide, so a plan and a worker agree.
+    items of the gates, by the metric of the curves; others are refused. The records alone decide, so a plan
+    and a worker agree.
     """
     if method not in atlas.methods(task):
         return False
-    if mismatch := _why_incomparable(atlas, method, task):
+    if mismatch := _why_incomparable(atlas, method, task, metric):
         why, repair = mismatch
         raise AtlasError(
             f"{task}: the effects of {method} were {why}, so they cannot be compared; {repair}, or validate "
@@ -426,7 +474,7 @@ def has_effects(atlas: Atlas, method: str, task: str) -> bool:
     return True
 
 
-def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] | None:
+def _why_incomparable(atlas: Atlas, method: str, task: str, metric: Metric | None) -> tuple[str, str] | None:
     """(what keeps effects from being compared with the gates, how to repair that); None if nothing does."""
     runs = [atlas.run(task, name) for name in (method, "gating")]
     effects, gating = (run.decides for run in runs)
@@ -434,7 +482,7 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
     if "imported_from" in runs[0].task_facts:
         return "imported from a table, which does not say its items", f"{again} of the task in a new atlas"
     dtypes = effects.get("dtype"), gating.get("dtype")
-    mismatches = {
+    mismatches: dict[str, tuple[str, str]] = {
         "dtype": (
             f"measured in {dtypes[0]}, its gates in {dtypes[1]}",
             f"{again} in one dtype (dtype={dtypes[1]}) in a new atlas",
@@ -443,7 +491,8 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
             "measured with other weights than its gates",
             f"{again} with the same weights in a new atlas",
         ),
-        "tasks": (
+        "tasks": _item_mismatch(atlas, method, task)
+        or (
             "measured with other items or tokens than its gates",
             f"{again} with the same task in a new atlas",
         ),
@@ -451,6 +500,8 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
     for key, mismatch in mismatches.items():
         if effects.get(key) != gating.get(key):
             return mismatch
+    if by_metric := _metric_mismatch(atlas, method, task, metric):
+        return by_metric
     declared = {"algorithm": METHODS[method].version, **METHODS[method].constants}
     declared = json.loads(json.dumps(declared, default=int))  # as the atlas stores them
     if all(effects.get(key) == value for key, value in declared.items()):
@@ -461,11 +512,19 @@ def _why_incomparable(atlas: Atlas, method: str, task: str) -> tuple[str, str] |
     )
 
 
-def require_dtype(atlas: Atlas, tasks: Sequence[str], methods: Sequence[str], dtype: str) -> None:
+def require_dtype(
+    atlas: Atlas,
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    dtype: str,
+    metric: Metric | None = None,
+) -> None:
     """Refuse a dtype in which effects would be measured that cannot be compared with the gates of a task."""
     for task in tasks:
         missing = [
-            name for name in compared_methods(atlas, task, methods) if not has_effects(atlas, name, task)
+            name
+            for name in compared_methods(atlas, task, methods, metric)
+            if not has_effects(atlas, name, task, metric)
         ]
         fitted = atlas.run(task).decides.get("dtype", dtype)
         if missing and fitted != dtype:

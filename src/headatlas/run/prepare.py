@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from headatlas._version import __version__
-from headatlas.atlas import Run, Store
+from headatlas.atlas import Run, Store, dtype_advice, other_dtypes
 from headatlas.core import (
     NLL,
     AtlasError,
@@ -252,21 +252,14 @@ def require_same(run: Run, ready: Prepared) -> None:
 
 def dtype_notes(store: Store, run: Run) -> list[Note]:
     """A note if the atlas has results of the same weights in another dtype than this run."""
-    dtype = run.decides.get("dtype")
-    others = {
-        f"{other.task} by {other.method}" if other.method != run.method else other.task: other.decides[
-            "dtype"
-        ]
-        for other in store.runs.values()
-        if dtype is not None and other.decides.get("dtype") not in (None, dtype)
-    }
+    others = other_dtypes(run, store.runs.values())
     if not others:
         return []
     listed = ", ".join(f"{name} in {other}" for name, other in others.items())
     return [
         Note(
-            f"{run.task}: the model is in {dtype}, but this atlas has {listed}; rounding changes scores and "
-            f"roles, so compare results of one dtype only (dtype={next(iter(others.values()))!r})"
+            f"{run.task}: the model is in {run.decides['dtype']}, but this atlas has {listed}; "
+            f"{dtype_advice(others)}"
         )
     ]
 

@@ -45,12 +45,13 @@ class ValidateJob:
         """Check that tasks and model are those that were mapped."""
         atlas = open_atlas(store.root)
         names = [task.name for task in self.request.tasks]
-        require_dtype(atlas, names, self.request.methods, self.model.spec.dtype)
+        require_dtype(atlas, names, self.request.methods, self.model.spec.dtype, self.request.metric)
         if self.request.left_out:
             listed = ", ".join(self.request.left_out)
             self.progress(Note(f"left out: {listed}; give their files with tasks=…"))
         for task in self.request.tasks:
-            for method, reason in dropped_methods(atlas, task.name, self.request.methods).items():
+            dropped = dropped_methods(atlas, task.name, self.request.methods, self.request.metric)
+            for method, reason in dropped.items():
                 self.progress(Note(f"{task.name}: {method} is no longer compared: {reason}"))
             run = atlas.run(task.name)
             run.require_weights(self.model.spec.dtype, self.model.weights_identity)
@@ -77,7 +78,7 @@ class ValidateJob:
                 curves.setdefault(name, []).append(part)
         for name, parts in curves.items():
             atlas = open_atlas(store.root)
-            methods = compared_methods(atlas, name, self.request.methods)
+            methods = compared_methods(atlas, name, self.request.methods, self.request.metric)
             measure_curves(
                 self.model, store, atlas, self.tasks[name], methods, self.request.only([name]),
                 self.progress, parts, self.metrics[name],
