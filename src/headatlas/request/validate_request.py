@@ -62,7 +62,7 @@ _NOT_FOUND = (
     "for a relation)"
 )
 _NO_CONTRASTS = (
-    "contrasts are not validated or exported; headatlas.map_heads or 'headatlas map' gates a task, which is"
+    "contrasts are not validated or exported; map_heads gates a task, which is"
 )
 
 
