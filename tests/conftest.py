@@ -7,6 +7,7 @@ CI=true a skip is a failure, unless the test is on the list below.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from uuid import uuid4
@@ -71,6 +72,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         seconds[item.path] += sum(ROUGH_SECONDS.get(mark.name, 0) for mark in item.iter_markers())
     items.sort(key=lambda item: -seconds[item.path])
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    """Figures are registered with pyplot once a test has imported it, and pyplot keeps them."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
 
 
 @pytest.hookimpl(hookwrapper=True)

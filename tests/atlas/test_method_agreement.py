@@ -63,8 +63,8 @@ def test_each_method_names_the_one_that_it_agrees_least_with():
     (reason,) = reasons(atlas, "attribute-gradient")
     assert reason["other"] == "ablate-zero" and reason["differing"] == 2
     assert (reason["head"], reason["rank"], reason["heads"]) == ("L0H0", 60, 60)
-    (reason,) = reasons(atlas, "ablate-mean")
-    assert reason["other"] == "attribute-gradient" and reason["differing"] == 1
+    assert not reasons(atlas, "ablate-mean")  # it agrees with one of the two others
+    atlas = atlas_with({name: maps[name] for name in ("ablate-mean", "attribute-gradient")})
     (text,) = [doubt.text for doubt in atlas.doubts("sums", "ablate-mean") if doubt.key == "methods-differ"]
     assert text.startswith(
         "ranks heads differently from attribute-gradient: against attribute-gradient the rank correlation is "

@@ -73,8 +73,8 @@ def test_relations_and_notes_are_saved(tmp_path):
 def test_saving_over_something_is_refused(tmp_path):
     gated().save(tmp_path / "atlas")
     before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*"))
-    with pytest.raises(AtlasError, match="holds an atlas already; choose a new folder"):
-        gated().save(tmp_path / "atlas")
+    with pytest.raises(AtlasError, match="holds another atlas; choose a new folder"):
+        gated(seeds=(0, 1, 2)).save(tmp_path / "atlas")
     (tmp_path / "file").touch()
     with pytest.raises(RequestError, match="already exists; choose a new folder"):
         gated().save(tmp_path / "file")

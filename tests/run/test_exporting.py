@@ -287,7 +287,7 @@ def test_a_checkpoint_that_harms_its_task_is_refused(known, tmp_path, monkeypatc
     task = str(known / "known.jsonl")
     with pytest.raises(FitError, match=r"harm known on .* → .* \(\+.* to .*\).*: worse") as refused:
         export_model(known / "atlas", task, tmp_path / "x", model=small_model(), **options)
-    assert "--force" in str(refused.value) and not list(tmp_path.iterdir())
+    assert "force=True" in str(refused.value) and not list(tmp_path.iterdir())
     made = export_model(known / "atlas", task, tmp_path / "x", model=small_model(), force=True, **options)
     facts = json.loads((made.path / "headatlas.json").read_text())
     assert made.harms and facts["harms"]

@@ -375,7 +375,7 @@ def test_a_task_whose_file_is_gone_is_left_out_and_named(tmp_path):
     asked = {"methods": [], "retest": 0, "draws": 2, "items": 4}
     atlas = validate_atlas(out, model=model, progress=told, **asked)
     assert atlas.validated == ["arithmetic"]
-    assert "left out: words; give their files with --task" in told.notes
+    assert "left out: words; give their files with tasks=…" in told.notes
     (tmp_path / "moved.jsonl").rename(task)
     told = Watch()
     asked["items"] = 5000
@@ -475,7 +475,7 @@ def test_effects_of_another_dtype_are_refused_here_and_in_a_plan(model, task, tm
     map_heads(half, task, method="ablate", items=4, out=out, resume=True)
     said = (
         "measured in bfloat16, its gates in float32, so they cannot be compared; measure gates and effects "
-        r"in one dtype \(--dtype float32\) in a new atlas, or validate other methods \(--method\)\.$"
+        r"in one dtype \(dtype='float32'\) in a new atlas, or validate other methods \(methods=…\)\.$"
     )
     asked = {"tasks": [task], "retest": 0, "draws": 2, "items": 4}
     with pytest.raises(AtlasError, match=said):
@@ -495,7 +495,7 @@ def test_effects_measured_with_other_constants_are_another_version(model, task, 
     settings = {"retest": 0, "draws": 2, "items": 4, "tasks": [task]}
     said = (
         "by another version of headatlas, whose numbers differ, so they cannot be compared; measure gates "
-        r"and effects with this version in a new atlas, or validate other methods \(--method\)\.$"
+        r"and effects with this version in a new atlas, or validate other methods \(methods=…\)\.$"
     )
     with pytest.raises(AtlasError, match=said):
         validate_atlas(out, model=model, methods=["attribute-integrated"], **settings)
@@ -562,7 +562,7 @@ def half_model():
 
 CANNOT_BE_COMPARED = (
     r"words: its gates were fitted in float32 and the model is loaded in bfloat16, so effects measured now "
-    r"\(ablate-zero\) could not be compared with them; load the model in float32 \(--dtype float32\), or"
+    r"\(ablate-zero\) could not be compared with them; load the model in float32 \(dtype='float32'\), or"
 )
 
 
@@ -608,7 +608,7 @@ def test_tasks_in_two_dtypes(gates_in_float32, half_model, model, task, tmp_path
     )
     map_heads(half_model, str(other), out=out, resume=True, **SMALL)
     asked = {"tasks": [task, str(other)], "retest": 0, "draws": 2, "items": 4}
-    with pytest.raises(RequestError, match=r"words in float32, other in bfloat16.*--task.*methods=\[\]"):
+    with pytest.raises(RequestError, match=r"words in float32, other in bfloat16.*tasks=….*methods=\[\]"):
         validate_atlas(out, methods=["ablate"], **asked)
     for loaded in (model, half_model):
         with pytest.raises(RequestError, match="could not be compared"):

@@ -86,7 +86,8 @@ class ProgressBar:
             loss = [] if update.loss is None else [f"loss {update.loss:.3f}"]
             seconds = max(now - self._began, 1e-9)
             rate = [f"{self._tokens / seconds:,.0f} tokens/s"] if self._tokens else []
-            self._bar.set_postfix_str(", ".join(loss + rate), refresh=False)
+            # tqdm skips updates that follow each other closely; the last one is always shown
+            self._bar.set_postfix_str(", ".join(loss + rate), refresh=done == total)
 
     def _open(self, title: str, done: int, total: int) -> None:
         from tqdm.auto import tqdm

@@ -61,9 +61,7 @@ _NOT_FOUND = (
     "its file is not known or has moved; give the file that it was mapped from with tasks=… (relation:FILE "
     "for a relation)"
 )
-_NO_CONTRASTS = (
-    "contrasts are not validated or exported; map_heads gates a task, which is"
-)
+_NO_CONTRASTS = "contrasts are not validated or exported; map_heads gates a task, which is"
 
 
 class TaskNotFoundError(RequestError):
@@ -485,7 +483,7 @@ def _why_incomparable(atlas: Atlas, method: str, task: str, metric: Metric | Non
     mismatches: dict[str, tuple[str, str]] = {
         "dtype": (
             f"measured in {dtypes[0]}, its gates in {dtypes[1]}",
-            f"{again} in one dtype (dtype={dtypes[1]}) in a new atlas",
+            f"{again} in one dtype (dtype={dtypes[1]!r}) in a new atlas",
         ),
         "weights": (
             "measured with other weights than its gates",

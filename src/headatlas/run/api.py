@@ -256,7 +256,8 @@ def validate_atlas(
         validated = _execute(request, folder, True, executor or local, progress)
     if isinstance(atlas, Atlas):
         validated.path = atlas.path
-    _warn({task.name: validated.doubts(task.name, "validation") for task in request.tasks})
+    names = [task.name for task in request.tasks if task.name in validated.validated]
+    _warn({name: validated.doubts(name, "validation") for name in names})
     return validated
 
 
