@@ -308,10 +308,10 @@ def effect_doubts(atlas: Atlas, task: str, method: str) -> list[Doubt]:
 
 
 def _method_doubt(agreements: Sequence[MethodAgreement], method: str) -> Doubt | None:
-    """A doubt if the method ranks heads differently from most of the others; it names the method that it
-    agrees with least."""
+    """A doubt if the method ranks heads differently from every other; it names the method that it agrees with
+    least. `Atlas.method_agreement` compares all pairs."""
     differing = [agreement for agreement in agreements if agreement.disagree]
-    if 2 * len(differing) <= len(agreements):
+    if not agreements or len(differing) < len(agreements):
         return None
     worst = min(differing, key=lambda agreement: agreement.correlation)
     is_first = worst.first == method
