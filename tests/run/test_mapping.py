@@ -188,7 +188,7 @@ def test_numbers_of_numpy_are_taken(model, task, tmp_path):
 
 @pytest.mark.parametrize("value", [5, None, [3]])
 def test_what_is_no_task_or_model_is_one_sentence(model, task, value):
-    with pytest.raises(TaskError, match="is no task"):
+    with pytest.raises(TaskError, match="is not a task"):
         map_heads(model, value, **SMALL)
     with pytest.raises(RequestError, match="is not a model"):
         map_heads(value, str(task), **SMALL)

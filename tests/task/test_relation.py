@@ -401,8 +401,10 @@ def test_a_list_and_a_mapping_are_relations():
         "plural",
     ]
     assert load_relation(list(PAIRS), category="knowledge").category == "knowledge"
-    with pytest.raises(TaskError, match="relation 'France': pairs are a list"):
+    with pytest.raises(UnknownNameError, match="no relation named 'Paris'"):
         distinct_relations({"France": "Paris"})
+    with pytest.raises(TaskError, match="relation 'France': pairs are a list"):
+        distinct_relations({"France": 5})
 
 
 def test_min_pairs_decides_what_can_be_measured():
