@@ -3,8 +3,8 @@
 python bench/notebook_jobs.py [--out docs/notebook-jobs.md]
 
 Each job is a snippet of code for either tool; lines are counted, and seconds are those of the second of two
-runs (of the only one for long jobs), the two tools in turn. Where both give a number, the largest difference is
-given too. TransformerLens learns no gates and has no relations and no atlas: such jobs have no second column.
+runs (of the only one for long jobs), the two tools in turn. Where both give a number, the largest difference
+is given too. TransformerLens learns no gates and has no relations and no atlas: such jobs have no second column.
 """
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ def main() -> None:
         title = "# Ten jobs, in headatlas and in TransformerLens\n\n"
         note = (
             "Made by `bench/notebook_jobs.py` on SmolLM2 in float32 on "
-            f"{torch.get_num_threads()} CPU threads; seconds are those of the second of two runs, or of one run "
-            "above ten seconds.\n\n"
+            f"{torch.get_num_threads()} CPU threads; seconds are those of the second of two runs, or of one "
+            "run above ten seconds.\n\n"
         )
         out.write_text(title + note + "\n".join(table) + "\n", encoding="utf-8")
 
