@@ -2,9 +2,10 @@
 
 python bench/notebook_jobs.py [--out docs/notebook-jobs.md]
 
-Each job is a snippet of code for either tool; lines are counted, and seconds are those of the second of two
-runs (of the only one for long jobs), the two tools in turn. Where both give a number, the largest difference
-is given too. TransformerLens learns no gates and has no relations and no atlas: such jobs have no second column.
+Each job is a snippet of code for either tool. Lines are counted. Seconds are those of the second of two
+runs (of the only one for long jobs), the two tools in turn. Where both give a number, the largest
+difference is given. TransformerLens learns no gates and has no relations and no atlas: such jobs have no
+second column.
 """
 
 from __future__ import annotations
