@@ -112,7 +112,7 @@ def draw_agreement(
 
 @house_style()
 def draw_key(ax: Axes, *, palette: PaletteLike = "paper", threshold: float | None = None) -> Axes:
-    """What the colours mean: interference from left to right, facilitation from bottom to top."""
+    """Draw the color key: interference rises from left to right, facilitation from bottom to top."""
     steps = np.linspace(0, 1, 65)
     hurting, helping = np.meshgrid(_cut(steps, threshold), _cut(steps, threshold))
     ax.imshow(

@@ -140,7 +140,8 @@ def draw_categories(
     bottom: bool = True,
 ) -> Axes:
     """A map [layer, head] of `category_words` as an image, the layer along x; cells where no scored head is
-    `there` are left open. `known`: all categories of the atlas, which decide the colours of yours."""
+    `there` are left open. `known`: all categories of the atlas; they decide the colors of
+    custom categories."""
     image = np.zeros((*there.T.shape, 4))
     of_words = palette_of(palette).of_words(known)
     across = words.transpose("head", "layer").values

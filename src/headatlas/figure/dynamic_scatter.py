@@ -158,7 +158,7 @@ def draw_dynamic(
 ) -> Axes:
     """Scores [relation, …] with a `category` along it, one against the other, and their correlation.
 
-    `known`: all categories of the atlas, which decide the colours of yours.
+    `known`: all categories of the atlas; they decide the colors of custom categories.
     """
     of_words = palette_of(palette).of_words(known)
     dynamic = dynamic.transpose(*static.dims)

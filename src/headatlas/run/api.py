@@ -71,10 +71,9 @@ def map_heads(
     backward pass, and on SmolLM2 it gave the head that ablation puts first rank 262 of 270. Where an atlas
     has several methods of a task, those that rank heads differently say so (`Atlas.method_agreement`).
 
-    With `out` everything is kept in that folder, fit by fit. An atlas that is there already is continued, and
-    gets more tasks and seeds, so a notebook cell can run twice; `resume=False` refuses it, and so does any
-    other option that changes numbers. A run that was killed and resumed gives the numbers of an uninterrupted
-    run.
+    `out` is a folder that keeps every finished fit. An existing atlas there is continued and may gain tasks
+    and seeds, so a notebook cell can run twice; with `resume=False`, or with options that would change its
+    numbers, the call is refused. A run that was killed and resumed gives the numbers of an uninterrupted run.
 
     `progress` shows a bar on a terminal and in a notebook; False shows nothing, and a function is called with
     each event. Reasons to doubt the result (`Atlas.doubts`) are a `HeadatlasWarning` at the end.
